@@ -1,0 +1,48 @@
+#include "plinth/hardware/base/log.h"
+
+#include <sys/time.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdio>
+#include <ctime>
+#include <utility>
+
+namespace plinth {
+namespace {
+
+// Function-local statics: set once at start, read by every thread.
+std::string& Prefix() {
+  static std::string& prefix = *new std::string;
+  return prefix;
+}
+std::atomic<LogSeverity>& MinSeverity() {
+  static std::atomic<LogSeverity> least{LogSeverity::kInfo};
+  return least;
+}
+
+}  // namespace
+
+void SetLogPrefix(std::string prefix) { Prefix() = std::move(prefix); }
+void SetMinLogSeverity(LogSeverity least) { MinSeverity() = least; }
+
+namespace internal {
+
+LogMessage::~LogMessage() {
+  if (severity_ < MinSeverity().load()) return;
+  timeval now{};
+  gettimeofday(&now, nullptr);
+  tm local{};
+  localtime_r(&now.tv_sec, &local);
+  char head[48];
+  std::snprintf(head, sizeof(head), "%c %02d:%02d:%02d.%03d ", "IWE"[static_cast<int>(severity_)],
+                local.tm_hour, local.tm_min, local.tm_sec, static_cast<int>(now.tv_usec / 1000));
+  std::string line = head;
+  if (!Prefix().empty()) line += "[" + Prefix() + "] ";
+  line += stream_.str() + "\n";
+  // A log line that cannot be written has nowhere to be reported.
+  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
+}
+
+}  // namespace internal
+}  // namespace plinth
