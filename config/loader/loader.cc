@@ -1,0 +1,176 @@
+#include "plinth/config/loader/loader.h"
+
+#include <algorithm>
+#include <cctype>
+#include <fstream>
+#include <sstream>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "google/protobuf/descriptor.h"
+#include "google/protobuf/io/tokenizer.h"
+#include "google/protobuf/text_format.h"
+
+namespace plinth::config {
+namespace {
+
+namespace pb = google::protobuf;
+
+// Keeps the first parse error; later ones are mostly consequences of it.
+class FirstError : public pb::io::ErrorCollector {
+ public:
+  void AddError(int line, pb::io::ColumnNumber column, const std::string& message) override {
+    if (!text_.empty()) return;
+    // Positions count from 0, and a line of -1 means the input as a whole.
+    if (line >= 0) absl::StrAppend(&text_, line + 1, ":", column + 1, ": ");
+    text_ += message;
+  }
+  const std::string& text() const { return text_; }
+
+ private:
+  std::string text_;
+};
+
+std::string FieldNames(const pb::Descriptor& type) {
+  std::vector<std::string> names;
+  for (int i = 0; i < type.field_count(); ++i) names.push_back(type.field(i)->name());
+  return absl::StrJoin(names, ", ");
+}
+
+enum class Repeats { kRefused, kLastWins };
+
+absl::Status MergeText(const std::string& text, const std::string& origin, Repeats repeats,
+                       RunConfig& config) {
+  FirstError error;
+  pb::TextFormat::Parser parser;
+  parser.RecordErrorsTo(&error);
+  const bool ok = repeats == Repeats::kRefused ? parser.ParseFromString(text, &config)
+                                               : parser.MergeFromString(text, &config);
+  if (ok) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(origin, ":", error.text()));
+}
+
+}  // namespace
+
+absl::Status ApplySetting(const std::string& setting, RunConfig& config) {
+  const size_t equals = setting.find('=');
+  if (equals == std::string::npos || equals == 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--set ", setting, ": expected path=value, as in train.steps=100"));
+  }
+  const std::string path = setting.substr(0, equals);
+  const std::string value = setting.substr(equals + 1);
+
+  const pb::Descriptor* type = RunConfig::descriptor();
+  const pb::FieldDescriptor* field = nullptr;
+  std::string open, close;
+  for (const absl::string_view part : absl::StrSplit(path, '.')) {
+    if (type == nullptr) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--set ", setting, ": ", field->full_name(), " has no fields"));
+    }
+    field = type->FindFieldByName(std::string(part));
+    if (field == nullptr) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--set ", setting, ": no field \"", part, "\"; known: ", FieldNames(*type)));
+    }
+    type = field->message_type();
+    if (type != nullptr) {
+      absl::StrAppend(&open, field->name(), " { ");
+      close += " }";
+    }
+  }
+  if (type != nullptr) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--set ", setting, ": ", path, " is a group; set one of its fields: ", FieldNames(*type)));
+  }
+  const bool quoted = field->type() == pb::FieldDescriptor::TYPE_STRING;
+  // A number or a name; anything else could close the group and set other fields.
+  if (!quoted && (value.empty() || !std::all_of(value.begin(), value.end(), [](unsigned char c) {
+                    return std::isalnum(c) || c == '+' || c == '-' || c == '.' || c == '_';
+                  }))) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--set ", setting, ": \"", value, "\" is not a value for ", path));
+  }
+  const std::string literal = quoted ? absl::StrCat("\"", absl::CEscape(value), "\"") : value;
+  return MergeText(absl::StrCat(open, field->name(), ": ", literal, close),
+                   absl::StrCat("--set ", setting), Repeats::kLastWins, config);
+}
+
+absl::StatusOr<RunConfig> ParseRunConfig(const std::string& text, const std::string& origin,
+                                         const std::vector<std::string>& settings) {
+  RunConfig config;
+  if (absl::Status status = MergeText(text, origin, Repeats::kRefused, config); !status.ok())
+    return status;
+  for (const std::string& setting : settings) {
+    if (absl::Status status = ApplySetting(setting, config); !status.ok()) return status;
+  }
+  FillDefaults(config);
+  return config;
+}
+
+absl::StatusOr<RunConfig> LoadRunConfig(const std::string& path,
+                                        const std::vector<std::string>& settings) {
+  std::ifstream file(path);
+  std::stringstream text;
+  if (!file || !(text << file.rdbuf())) {
+    return absl::NotFoundError(absl::StrCat("cannot read config file \"", path, "\""));
+  }
+  return ParseRunConfig(text.str(), path, settings);
+}
+
+void FillDefaults(ModelConfig& model) {
+  if (model.kv_heads() == 0) model.set_kv_heads(model.heads());
+  // Heads that do not divide the width are for Validate to tell.
+  if (model.head_dim() == 0 && model.heads() > 0 && model.model_dim() % model.heads() == 0) {
+    model.set_head_dim(model.model_dim() / model.heads());
+  }
+  if (model.architecture() == GPT2) {
+    // Unsigned: a size out of range must reach Validate without overflow.
+    const uint64_t width = static_cast<uint64_t>(model.model_dim());
+    if (model.ffn_dim() == 0) model.set_ffn_dim(static_cast<int64_t>(4 * width));
+    model.set_tie_embeddings(true);
+  }
+  if (model.norm_eps() == 0) model.set_norm_eps(1e-5);
+  if (model.rope_theta() == 0) model.set_rope_theta(10000);
+}
+
+void FillDefaults(RunConfig& config) {
+  const auto fill = [](auto current, auto value, auto set) {
+    if (current == decltype(current){}) set(value);
+  };
+  ModelConfig& model = *config.mutable_model();
+  FillDefaults(model);
+
+  TrainConfig& train = *config.mutable_train();
+  AdamWConfig& adamw = *train.mutable_adamw();
+  fill(adamw.beta1(), 0.9, [&](double v) { adamw.set_beta1(v); });
+  fill(adamw.beta2(), 0.95, [&](double v) { adamw.set_beta2(v); });
+  fill(adamw.eps(), 1e-8, [&](double v) { adamw.set_eps(v); });
+  fill(train.bucket_bytes(), int64_t{4} << 20, [&](int64_t v) { train.set_bucket_bytes(v); });
+  fill(train.keep_checkpoints(), int64_t{2}, [&](int64_t v) { train.set_keep_checkpoints(v); });
+
+  ServeConfig& serve = *config.mutable_serve();
+  if (serve.host().empty()) serve.set_host("127.0.0.1");
+  fill(serve.http_port(), 8000, [&](int32_t v) { serve.set_http_port(v); });
+  fill(serve.max_batch(), int64_t{16}, [&](int64_t v) { serve.set_max_batch(v); });
+  fill(serve.max_queue(), int64_t{256}, [&](int64_t v) { serve.set_max_queue(v); });
+  fill(serve.kv_tokens(), serve.max_batch() * model.max_positions(),
+       [&](int64_t v) { serve.set_kv_tokens(v); });
+
+  CommConfig& comm = *config.mutable_comm();
+  fill(comm.timeout_seconds(), 60.0, [&](double v) { comm.set_timeout_seconds(v); });
+  ClusterConfig& cluster = *config.mutable_cluster();
+  fill(cluster.ranks(), 1, [&](int32_t v) { cluster.set_ranks(v); });
+  fill(cluster.grace_seconds(), 30.0, [&](double v) { cluster.set_grace_seconds(v); });
+}
+
+std::string ToText(const RunConfig& config) {
+  std::string text;
+  pb::TextFormat::PrintToString(config, &text);
+  return text;
+}
+
+}  // namespace plinth::config
