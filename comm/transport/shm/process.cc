@@ -1,0 +1,36 @@
+#include "plinth/comm/transport/shm/process.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <sstream>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "plinth/comm/net/socket.h"
+
+namespace plinth::comm {
+
+std::optional<int64_t> ProcessStartTicks(pid_t pid) {
+  const Fd file(open(absl::StrCat("/proc/", pid, "/stat").c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file.valid()) return std::nullopt;
+  char text[1024];
+  const ssize_t bytes = read(file.get(), text, sizeof(text));
+  if (bytes <= 0) return std::nullopt;
+  // "pid (name) state ..."; the name may hold anything, also brackets.
+  const std::string line(text, static_cast<size_t>(bytes));
+  const size_t name_end = line.rfind(')');
+  if (name_end == std::string::npos) return std::nullopt;
+  std::istringstream fields(line.substr(name_end + 1));
+  char state = 0;
+  fields >> state;
+  if (state == 'Z' || state == 'X') return std::nullopt;
+  // Start time is field 22, the 19th after the state.
+  std::string skipped;
+  for (int field = 4; field < 22; ++field) fields >> skipped;
+  int64_t ticks = 0;
+  if (!(fields >> ticks)) return std::nullopt;
+  return ticks;
+}
+
+}  // namespace plinth::comm

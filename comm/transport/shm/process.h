@@ -1,0 +1,19 @@
+// Whether another process still runs.
+#ifndef PLINTH_COMM_TRANSPORT_SHM_PROCESS_H_
+#define PLINTH_COMM_TRANSPORT_SHM_PROCESS_H_
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+
+namespace plinth::comm {
+
+// When the process started, in clock ticks since boot: with its number, this tells it from a
+// later process that got the same number. Nothing when there is no such process or it has ended
+// and only waits to be reaped.
+std::optional<int64_t> ProcessStartTicks(pid_t pid);
+
+}  // namespace plinth::comm
+
+#endif  // PLINTH_COMM_TRANSPORT_SHM_PROCESS_H_

@@ -1,0 +1,26 @@
+// The group whose ranks are anywhere: a full mesh of TCP connections.
+//
+// Every rank listens on a port of its own and publishes, through the store, that port and the
+// addresses of its interfaces; of each two ranks the higher one connects. A greeting with the
+// group's random id keeps other launches and foreign programs out.
+#ifndef PLINTH_COMM_TRANSPORT_TCP_CONNECT_H_
+#define PLINTH_COMM_TRANSPORT_TCP_CONNECT_H_
+
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "plinth/comm/rendezvous/options.h"
+#include "plinth/comm/rendezvous/store.h"
+#include "plinth/comm/transport/transport.h"
+
+namespace plinth::comm {
+
+// Called by every rank. kDeadlineExceeded or kUnavailable names the rank that did not come or
+// could not be reached, with every address tried.
+absl::StatusOr<std::unique_ptr<Transport>> ConnectTcp(const CommOptions& options, Store& store,
+                                                      absl::Time deadline);
+
+}  // namespace plinth::comm
+
+#endif  // PLINTH_COMM_TRANSPORT_TCP_CONNECT_H_
