@@ -1,0 +1,186 @@
+#include "plinth/infer/serve/http/server.h"
+
+#include <atomic>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "gtest/gtest.h"
+#include "plinth/hardware/base/status_matchers.h"
+#include "plinth/infer/serve/testing/raw_client.h"
+
+namespace plinth::infer::http {
+namespace {
+
+using infer::testing::RawClient;
+using ::testing::AllOf;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+std::unique_ptr<Server> StartOrDie(ServerOptions options, Handler handler) {
+  auto server = Server::Start(options, std::move(handler));
+  EXPECT_OK(server);
+  return *std::move(server);
+}
+
+void Echo(const Request& request, Response& response) {
+  response.Send(200, "text/plain",
+                absl::StrCat(request.method, " ", request.path, " ",
+                             request.Parameter("q").value_or("-"), " ", request.body),
+                {{"X-Kind", "echo"}});
+}
+
+TEST(HttpServer, AnswersAndKeepsTheConnection) {
+  const auto server = StartOrDie({}, Echo);
+  RawClient client(server->port());
+  client.Send("POST /a/b?p=1&q=x%20y HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nhello");
+  EXPECT_THAT(client.ReadUntil("hello"),
+              AllOf(StartsWith("HTTP/1.1 200"), HasSubstr("X-Kind: echo"),
+                    EndsWith("POST /a/b x%20y hello")));
+  // Two requests in one segment.
+  client.Send("GET /1 HTTP/1.1\r\n\r\nGET /2 HTTP/1.1\r\nConnection: close\r\n\r\n");
+  EXPECT_THAT(client.ReadAll(), AllOf(HasSubstr("GET /1 - "), HasSubstr("GET /2 - ")));
+}
+
+TEST(HttpServer, HeadHasNoBody) {
+  const auto server = StartOrDie({}, Echo);
+  RawClient client(server->port());
+  client.Send("HEAD /x HTTP/1.1\r\nConnection: close\r\n\r\n");
+  EXPECT_THAT(client.ReadAll(), AllOf(HasSubstr("Content-Length: 10"), EndsWith("\r\n\r\n")));
+}
+
+TEST(HttpServer, StreamsInChunks) {
+  const auto server = StartOrDie({}, [](const Request&, Response& response) {
+    response.StartStream("text/event-stream");
+    EXPECT_TRUE(response.Write("one"));
+    EXPECT_TRUE(response.Write(""));  // would otherwise end the stream
+    EXPECT_TRUE(response.Write("three"));
+    response.Finish();
+  });
+  RawClient client(server->port());
+  client.Send("GET / HTTP/1.1\r\n\r\n");
+  EXPECT_THAT(client.ReadUntil("0\r\n\r\n"),
+              AllOf(HasSubstr("Transfer-Encoding: chunked"),
+                    EndsWith("\r\n\r\n3\r\none\r\n5\r\nthree\r\n0\r\n\r\n")));
+}
+
+TEST(HttpServer, AnOlderClientGetsAStreamWithoutChunks) {
+  const auto server = StartOrDie({}, [](const Request&, Response& response) {
+    response.StartStream("text/plain");
+    EXPECT_TRUE(response.Write("one"));
+    EXPECT_TRUE(response.Write("two"));
+    response.Finish();
+  });
+  RawClient client(server->port());
+  client.Send("GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
+  const std::string reply = client.ReadAll();  // ends with the connection
+  EXPECT_THAT(reply, EndsWith("\r\n\r\nonetwo"));
+  EXPECT_THAT(reply, ::testing::Not(HasSubstr("chunked")));
+}
+
+TEST(HttpServer, TellsAHandlerThatItsClientHasGone) {
+  std::atomic<bool> gone{false};
+  const auto server = StartOrDie({}, [&](const Request&, Response& response) {
+    response.StartStream("text/plain");
+    response.Write("x");
+    const absl::Time give_up = absl::Now() + absl::Seconds(10);
+    while (!response.Gone() && absl::Now() < give_up) absl::SleepFor(absl::Milliseconds(5));
+    gone = response.Gone();
+  });
+  RawClient client(server->port());
+  client.Send("GET / HTTP/1.1\r\n\r\n");
+  client.ReadUntil("x\r\n");
+  EXPECT_FALSE(gone);
+  client.Close();
+  const absl::Time give_up = absl::Now() + absl::Seconds(10);
+  while (!gone && absl::Now() < give_up) absl::SleepFor(absl::Milliseconds(5));
+  EXPECT_TRUE(gone);
+}
+
+TEST(HttpServer, AClientThatDoesNotReadEndsTheStream) {
+  std::atomic<bool> ended{false};
+  ServerOptions options;
+  options.write_deadline = absl::Milliseconds(100);
+  const auto server = StartOrDie(options, [&](const Request&, Response& response) {
+    response.StartStream("text/plain");
+    const std::string block(1 << 20, 'x');
+    while (response.Write(block)) {
+    }
+    ended = true;
+  });
+  RawClient client(server->port());
+  client.Send("GET / HTTP/1.1\r\n\r\n");
+  const absl::Time give_up = absl::Now() + absl::Seconds(10);
+  while (!ended && absl::Now() < give_up) absl::SleepFor(absl::Milliseconds(5));
+  EXPECT_TRUE(ended);
+}
+
+TEST(HttpServer, BadRequestsGetAReason) {
+  ServerOptions options;
+  options.max_body_bytes = 10;
+  options.request_deadline = absl::Milliseconds(100);
+  const auto server = StartOrDie(options, Echo);
+  const auto answer = [&](const std::string& request) {
+    RawClient client(server->port());
+    client.Send(request);
+    return client.ReadAll();
+  };
+  EXPECT_THAT(answer("nonsense\r\n\r\n"), StartsWith("HTTP/1.1 400"));
+  EXPECT_THAT(answer("POST / HTTP/1.1\r\nContent-Length: 11\r\n\r\nhello world"),
+              AllOf(StartsWith("HTTP/1.1 413"), HasSubstr("larger than 10 bytes")));
+  EXPECT_THAT(answer("GET / HTTP/1.1\r\nX: " + std::string(70000, 'y') + "\r\n\r\n"),
+              StartsWith("HTTP/1.1 431"));
+  EXPECT_THAT(answer("POST / HTTP/1.1\r\nContent-Length: 5\r\n\r\nhal"),
+              StartsWith("HTTP/1.1 408"));
+}
+
+TEST(HttpServer, RefusesMoreConnectionsThanItHasThreads) {
+  ServerOptions options;
+  options.max_connections = 1;
+  const auto server = StartOrDie(options, Echo);
+  RawClient first(server->port());
+  first.Send("GET / HTTP/1.1\r\n\r\n");
+  first.ReadUntil("GET /");
+  RawClient second(server->port());
+  EXPECT_THAT(second.ReadAll(), StartsWith("HTTP/1.1 503"));
+}
+
+TEST(HttpServer, AHandlerWithoutAnAnswerIs500) {
+  const auto server = StartOrDie({}, [](const Request&, Response&) {});
+  RawClient client(server->port());
+  client.Send("GET / HTTP/1.1\r\nConnection: close\r\n\r\n");
+  EXPECT_THAT(client.ReadAll(), StartsWith("HTTP/1.1 500"));
+}
+
+TEST(HttpServer, AUsedPortIsAnError) {
+  const auto server = StartOrDie({}, Echo);
+  ServerOptions options;
+  options.port = server->port();
+  EXPECT_THAT(
+      Server::Start(options, Echo),
+      ::plinth::testing::StatusIs(absl::StatusCode::kUnavailable,
+                                  AllOf(HasSubstr(absl::StrCat("127.0.0.1:", server->port())),
+                                        HasSubstr("Address already in use"))));
+  options.host = "no.such.host.invalid";
+  EXPECT_THAT(Server::Start(options, Echo),
+              ::plinth::testing::StatusIs(absl::StatusCode::kUnavailable));
+}
+
+TEST(HttpServer, StopsWhileClientsAreConnected) {
+  std::atomic<bool> inside{false};
+  auto server = StartOrDie({}, [&](const Request&, Response& response) {
+    response.StartStream("text/plain");
+    inside = true;
+    while (!response.Gone()) absl::SleepFor(absl::Milliseconds(5));
+  });
+  RawClient idle(server->port()), busy(server->port());
+  busy.Send("GET / HTTP/1.1\r\n\r\n");
+  while (!inside) absl::SleepFor(absl::Milliseconds(1));
+  const absl::Time start = absl::Now();
+  server.reset();
+  EXPECT_LT(absl::Now() - start, absl::Seconds(5));
+}
+
+}  // namespace
+}  // namespace plinth::infer::http
