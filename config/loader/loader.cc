@@ -115,7 +115,9 @@ absl::StatusOr<RunConfig> LoadRunConfig(const std::string& path,
                                         const std::vector<std::string>& settings) {
   std::ifstream file(path);
   std::stringstream text;
-  if (!file || !(text << file.rdbuf())) {
+  // An empty file has no characters to insert, which is no failure; a directory sets badbit.
+  const bool empty = file && file.peek() == std::ifstream::traits_type::eof() && !file.bad();
+  if (!empty && !(file && text << file.rdbuf())) {
     return absl::NotFoundError(absl::StrCat("cannot read config file \"", path, "\""));
   }
   return ParseRunConfig(text.str(), path, settings);

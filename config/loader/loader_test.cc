@@ -1,6 +1,7 @@
 #include "plinth/config/loader/loader.h"
 
 #include <filesystem>
+#include <fstream>
 #include <set>
 
 #include "gmock/gmock.h"
@@ -33,6 +34,13 @@ TEST(Loader, MissingFileIsNamed) {
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("/nowhere/run.textproto")));
   // A directory opens but cannot be read.
   EXPECT_THAT(LoadRunConfig("/", {}), StatusIs(absl::StatusCode::kNotFound, HasSubstr("\"/\"")));
+}
+
+TEST(Loader, AnEmptyFileHasNothingSet) {
+  const std::string path = ::testing::TempDir() + "/empty.textproto";
+  std::ofstream(path).flush();
+  ASSERT_OK_AND_ASSIGN(const RunConfig config, LoadRunConfig(path, {}));
+  EXPECT_THAT(Validate(config, Purpose::kPlan), Contains(HasSubstr("model.layers")));
 }
 
 TEST(Loader, SettingsOverrideInOrder) {
