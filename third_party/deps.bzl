@@ -185,6 +185,17 @@ _SYSTEM_LIBS = [
         build = _library("pcre2", ["-lpcre2-8"], defines = ["PCRE2_CODE_UNIT_WIDTH=8"]),
     ),
     dict(
+        name = "system_utf8proc",
+        deb = "libutf8proc-dev",
+        # Its pkg-config file states an older version.
+        version_header = "utf8proc.h",
+        version_macros = ["UTF8PROC_VERSION_MAJOR", "UTF8PROC_VERSION_MINOR"],
+        versions = ["2.8"],
+        probe_headers = ["utf8proc.h"],
+        probe_libs = ["libutf8proc.so"],
+        build = _library("utf8proc", ["-lutf8proc"]),
+    ),
+    dict(
         name = "system_xxhash",
         deb = "libxxhash-dev",
         pkg_config = "libxxhash",

@@ -1,4 +1,5 @@
 // Finds added tokens (chat markers, end of text) in raw text: leftmost first, longest of those.
+// A token may take the white space around it along, as some fill-in markers do.
 // Threads: immutable after the last Add; Find may run concurrently.
 #ifndef PLINTH_MODELS_TOKENIZER_ADDED_TOKENS_H_
 #define PLINTH_MODELS_TOKENIZER_ADDED_TOKENS_H_
@@ -22,15 +23,19 @@ class AddedTokenMatcher {
 
   AddedTokenMatcher() : ids_(1, -1) {}
 
+  // White space that a match takes along, on its left and right.
+  struct Strip {
+    bool left, right;
+  };
   // `content` is not empty and at most kMaxContentBytes long.
-  void Add(std::string_view content, int32_t id);
+  void Add(std::string_view content, int32_t id, Strip strip = {});
 
   struct Match {
     size_t begin;
     size_t bytes;
     int32_t id;
   };
-  // The first match at or after `from`.
+  // The first match at or after `from`, with what it takes along at or after `from`.
   std::optional<Match> Find(std::string_view text, size_t from) const;
 
   // Calls between(stretch) for the non-empty text around matches and matched(id) for each match,
@@ -51,10 +56,13 @@ class AddedTokenMatcher {
   }
 
  private:
+  std::optional<Match> FindContent(std::string_view text, size_t from) const;
+
   // A byte trie: node 0 is the root; ids_[node] is the token that ends there, or -1.
   std::vector<int32_t> ids_;
   absl::flat_hash_map<std::pair<uint32_t, uint8_t>, uint32_t> edges_;
   std::array<bool, 256> starts_{};
+  absl::flat_hash_map<int32_t, Strip> strips_;  // of the ids that take white space along
 };
 
 }  // namespace plinth::models

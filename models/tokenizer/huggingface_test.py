@@ -10,8 +10,10 @@ import random
 import subprocess
 import sys
 import tempfile
+import unicodedata
 
-from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
+from tokenizers import (
+    AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers)
 from tokenizers.processors import TemplateProcessing
 
 LLAMA3 = (
@@ -102,8 +104,10 @@ def compare_with_saved(binaries, path, texts, what):
     compare(binaries, saved, texts, what + ", saved")
 
 
-def hugging_face_file(folder, name, pre_tokenizer, text, **model):
+def hugging_face_file(folder, name, pre_tokenizer, text, normalizer=None, **model):
     tokenizer = Tokenizer(models.BPE(**model))
+    if normalizer is not None:
+        tokenizer.normalizer = normalizer
     tokenizer.pre_tokenizer = pre_tokenizer
     tokenizer.decoder = decoders.ByteLevel()
     trainer = trainers.BpeTrainer(
@@ -112,12 +116,37 @@ def hugging_face_file(folder, name, pre_tokenizer, text, **model):
     tokenizer.train_from_iterator(text.splitlines(keepends=True), trainer)
     tokenizer.add_special_tokens(["<|im_start|>", "<|im_end|>", "<|im"])
     tokenizer.add_tokens([AddedToken("plain added", normalized=True), AddedToken("ab ab", normalized=False)])
+    tokenizer.add_tokens([AddedToken("[L]", lstrip=True, normalized=False),
+                          AddedToken("[R]", rstrip=True, normalized=True),
+                          AddedToken("[e\u0301]", lstrip=True, rstrip=True, normalized=True)])
+    tokenizer.add_special_tokens([AddedToken("<|fim|>", lstrip=True, rstrip=True, normalized=False)])
     tokenizer.post_processor = TemplateProcessing(
         single="<|im_start|> $A <|im_end|>", pair="$A $B",
         special_tokens=[(t, tokenizer.token_to_id(t)) for t in ("<|im_start|>", "<|im_end|>")])
     path = os.path.join(folder, name)
     tokenizer.save(path)
     return path
+
+
+def check_normal_form(binaries, folder):
+    """Every character that this Python knows, and random texts full of marks, in form C."""
+    byte_vocab = {c: i for i, c in enumerate(sorted(pre_tokenizers.ByteLevel.alphabet()))}
+    tokenizer = Tokenizer(models.BPE(vocab=byte_vocab, merges=[]))
+    tokenizer.normalizer = normalizers.NFC()
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    path = os.path.join(folder, "nfc_bytes.json")
+    tokenizer.save(path)
+    known = [chr(c) for c in range(1, 0x110000) if unicodedata.category(chr(c)) not in ("Cn", "Cs")]
+    marks = [c for c in known if unicodedata.combining(c)]
+    bases = [c for c in known if unicodedata.decomposition(c) or c in "aeiouAEIOU\u1100\u1161\u11a8"]
+    rng = random.Random(3)
+    texts = ["\n".join(known), "".join(known)]
+    for _ in range(2000):
+        texts.append("".join(rng.choice(rng.choice((marks, bases, bases, known)))
+                             for _ in range(rng.randrange(1, 12))))
+    for text, ids in zip(texts, binaries.encode(path, texts), strict=True):
+        assert tokenizer.decode(ids) == unicodedata.normalize("NFC", text), ascii(text)[:200]
 
 
 def split_then_bytes(*patterns):
@@ -130,7 +159,13 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         binaries = Binaries(sys.argv[1], sys.argv[2], folder)
         text = corpus()
-        texts = SAMPLES + random_texts(300) + ["<|im_start|>user\nplain added<|im_end|><|im_x ab ab ab"]
+        texts = SAMPLES + random_texts(300) + [
+            "<|im_start|>user\nplain added<|im_end|><|im_x ab ab ab",
+            "a \n\u3000[L] b [R] \t\u00a0 c", " [R]  [L]  [R] [L][L] [R]", "[L]", "  [L]", "[R]  ",
+            "x <|fim|> \n y <|fim|><|fim|>  z", "<|im_end|> \u2003<|fim|>  [L] [R]  <|fim|>",
+            "a [e\u0301] b [\u00e9] c[e\u0301 ] e\u0301 a\u0301 \u212b \ufb2c \u1100\u1161\u11a8",
+            "\u0301 starts, \u0344 \u0958 \u2adc a\u0323\u0307 a\u0307\u0323 [L]\u0301 [R]\u0301",
+        ]
         input_path, ours = os.path.join(folder, "input.txt"), os.path.join(folder, "ours.json")
         with open(input_path, "w", encoding="utf-8", newline="") as file:
             file.write(text)
@@ -148,6 +183,10 @@ def main():
             "qwen": (split_then_bytes(QWEN), {}),
             "deepseek": (split_then_bytes(*DEEPSEEK), {}),
         }
+        for name in ("gpt2", "qwen"):
+            pre_tokenizer, model = kinds[name]
+            kinds[name + "_nfc"] = (pre_tokenizer, {"normalizer": normalizers.NFC(), **model})
+        check_normal_form(binaries, folder)
         for name, (pre_tokenizer, model) in kinds.items():
             path = hugging_face_file(folder, name + ".json", pre_tokenizer, text, **model)
             compare_with_saved(binaries, path, texts, name)

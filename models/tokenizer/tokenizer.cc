@@ -10,6 +10,7 @@
 #include "absl/strings/string_view.h"
 #include "plinth/hardware/base/status_macros.h"
 #include "plinth/models/tokenizer/byte_alphabet.h"
+#include "plinth/models/tokenizer/nfc.h"
 #include "plinth/storage/io/directory.h"
 #include "plinth/storage/io/read_file.h"
 
@@ -71,7 +72,8 @@ absl::Status Tokenizer::TakeAddedTokens() {
   for (const AddedToken& token : spec_.added) {
     const std::string where =
         absl::StrCat("added_tokens: ", Shown(token.content), " with id ", token.id);
-    if (token.content.empty() || token.content.size() > AddedTokenMatcher::kMaxContentBytes) {
+    const std::string sought = spec_.nfc && token.normalized ? ToNfc(token.content) : token.content;
+    if (sought.empty() || sought.size() > AddedTokenMatcher::kMaxContentBytes) {
       return absl::InvalidArgumentError(absl::StrCat(where, ": its length must be from 1 to ",
                                                      AddedTokenMatcher::kMaxContentBytes));
     }
@@ -91,12 +93,13 @@ absl::Status Tokenizer::TakeAddedTokens() {
       return absl::InvalidArgumentError(where + ": the content is listed twice");
     }
     bytes_[id] = token.content;
-    all_added_[token.normalized].Add(token.content, token.id);
+    const AddedTokenMatcher::Strip strip = {token.lstrip, token.rstrip};
+    all_added_[token.normalized].Add(sought, token.id, strip);
     added_ids_.emplace(token.content, token.id);
     if (token.special) {
       special_ids_.insert(token.id);
     } else {
-      ordinary_added_[token.normalized].Add(token.content, token.id);
+      ordinary_added_[token.normalized].Add(sought, token.id, strip);
     }
   }
   return absl::OkStatus();
@@ -182,9 +185,12 @@ absl::StatusOr<std::vector<int32_t>> Tokenizer::Encode(std::string_view text,
     return absl::OkStatus();
   };
   const auto encode = [&](std::string_view stretch) { return EncodeStretch(stretch, ids); };
-  RETURN_IF_ERROR(added[0].Walk(
-      text, [&](std::string_view stretch) { return added[1].Walk(stretch, encode, append); },
-      append));
+  const auto normalize = [&](std::string_view stretch) {
+    if (!spec_.nfc) return added[1].Walk(stretch, encode, append);
+    const std::string normalized = ToNfc(stretch);
+    return added[1].Walk(normalized, encode, append);
+  };
+  RETURN_IF_ERROR(added[0].Walk(text, normalize, append));
   if (options.add_template) {
     ids.insert(ids.end(), spec_.suffix_ids.begin(), spec_.suffix_ids.end());
   }

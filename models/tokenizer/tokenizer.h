@@ -4,8 +4,9 @@
 //   ASSIGN_OR_RETURN(const std::vector<int32_t> ids, tokenizer->Encode("Hello", {}));
 //   ASSIGN_OR_RETURN(const std::string bytes, tokenizer->Decode(ids, {}));
 //
-// Lossless: Decode(Encode(x)) == x for any bytes x, valid UTF-8 or not (with add_prefix_space, up
-// to the one space that it puts in front). Bytes that belong to no UTF-8 character form pieces of
+// Lossless: Decode(Encode(x)) == x for any bytes x, valid UTF-8 or not, up to what the file itself
+// asks for: the one space that add_prefix_space puts in front, form C (nfc), and the white space
+// that lstrip and rstrip tokens take along. Bytes that belong to no UTF-8 character form pieces of
 // their own, so they change the tokens of nothing but themselves and their neighbours' borders.
 //
 // Safe: text never becomes a special token unless the caller allows it; no merge can produce one.

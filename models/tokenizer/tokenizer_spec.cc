@@ -156,12 +156,21 @@ absl::Status ReadDecoder(const json::value& value) {
   return decoder.Done();
 }
 
-absl::Status ReadNormalizer(const json::value* value) {
-  if (value == nullptr) return absl::OkStatus();
-  ASSIGN_OR_RETURN(Fields normalizer, Fields::Of(*value, "normalizer"));
+// NFC, or a Sequence of nothing else; form C of form C is form C.
+absl::Status ReadNormalizer(const json::value& value, const std::string& path,
+                            TokenizerSpec& spec) {
+  ASSIGN_OR_RETURN(Fields normalizer, Fields::Of(value, path));
   ASSIGN_OR_RETURN(const std::string type, normalizer.String("type"));
-  if (type != "Sequence") return UnsupportedJson("normalizer.type", "null", json::value(type));
-  RETURN_IF_ERROR(normalizer.MustBeOff("normalizers"));
+  if (type == "Sequence" && path == "normalizer") {
+    ASSIGN_OR_RETURN(const json::array* const steps, normalizer.Array("normalizers"));
+    for (size_t i = 0; i < steps->size(); ++i) {
+      RETURN_IF_ERROR(ReadNormalizer((*steps)[i], At("normalizer.normalizers", i), spec));
+    }
+  } else if (type == "NFC") {
+    spec.nfc = true;
+  } else {
+    return UnsupportedJson(normalizer.PathOf("type"), "NFC", json::value(type));
+  }
   return normalizer.Done();
 }
 
@@ -173,9 +182,9 @@ absl::Status ReadAddedTokens(const json::array& tokens, TokenizerSpec& spec) {
     ASSIGN_OR_RETURN(added.content, token.String("content"));
     ASSIGN_OR_RETURN(added.special, token.Bool("special"));
     ASSIGN_OR_RETURN(added.normalized, token.Bool("normalized", !added.special));
-    for (const char* key : {"single_word", "lstrip", "rstrip"}) {
-      RETURN_IF_ERROR(token.MustBeOff(key));
-    }
+    ASSIGN_OR_RETURN(added.lstrip, token.Bool("lstrip", false));
+    ASSIGN_OR_RETURN(added.rstrip, token.Bool("rstrip", false));
+    RETURN_IF_ERROR(token.MustBeOff("single_word"));
     RETURN_IF_ERROR(token.Done());
     spec.added.push_back(std::move(added));
   }
@@ -253,7 +262,9 @@ absl::StatusOr<TokenizerSpec> ReadDocument(const json::value& document) {
   ASSIGN_OR_RETURN(const std::string version, top.String("version"));
   if (version != "1.0") return UnsupportedJson("version", "1.0", json::value(version));
   for (const char* key : {"truncation", "padding"}) RETURN_IF_ERROR(top.MustBeOff(key));
-  RETURN_IF_ERROR(ReadNormalizer(top.Find("normalizer")));
+  if (const json::value* const normalizer = top.Find("normalizer"); normalizer != nullptr) {
+    RETURN_IF_ERROR(ReadNormalizer(*normalizer, "normalizer", spec));
+  }
   ASSIGN_OR_RETURN(const json::value* const pre_tokenizer, top.Get("pre_tokenizer"));
   RETURN_IF_ERROR(ReadPreTokenizer(*pre_tokenizer, spec));
   ASSIGN_OR_RETURN(const json::value* const decoder, top.Get("decoder"));
@@ -338,8 +349,8 @@ std::string TokenizerJson(const TokenizerSpec& spec) {
     added.push_back({{"id", token.id},
                      {"content", token.content},
                      {"single_word", false},
-                     {"lstrip", false},
-                     {"rstrip", false},
+                     {"lstrip", token.lstrip},
+                     {"rstrip", token.rstrip},
                      {"normalized", token.normalized},
                      {"special", token.special}});
   }
@@ -348,7 +359,7 @@ std::string TokenizerJson(const TokenizerSpec& spec) {
   top["truncation"] = nullptr;
   top["padding"] = nullptr;
   top["added_tokens"] = std::move(added);
-  top["normalizer"] = nullptr;
+  top["normalizer"] = spec.nfc ? json::value{{"type", "NFC"}} : json::value(nullptr);
   top["pre_tokenizer"] = PreTokenizerJson(spec);
   json::error_code error;  // post_processor was valid JSON when it was read
   top["post_processor"] = json::parse(spec.post_processor, error);

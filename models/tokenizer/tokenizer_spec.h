@@ -2,8 +2,9 @@
 //
 // Understood: model BPE (merges as strings or pairs, ignore_merges); pre_tokenizer ByteLevel, or a
 // Sequence of isolating Split patterns and one ByteLevel at its end; decoder ByteLevel;
-// post_processor absent, ByteLevel, TemplateProcessing or a Sequence of these; added tokens
-// without stripping or word bounds. Whatever else a file asks for is an error that names the key.
+// post_processor absent, ByteLevel, TemplateProcessing or a Sequence of these; normalizer absent or
+// NFC; added tokens without word bounds. Whatever else a file asks for is an error that names the
+// key.
 #ifndef PLINTH_MODELS_TOKENIZER_TOKENIZER_SPEC_H_
 #define PLINTH_MODELS_TOKENIZER_TOKENIZER_SPEC_H_
 
@@ -22,11 +23,14 @@ struct AddedToken {
   std::string content;      // raw text, not in the byte alphabet
   bool special = false;     // user text becomes it only when the caller allows that
   bool normalized = false;  // sought after all tokens that are not normalized
+  bool lstrip = false;      // takes the white space before it along,
+  bool rstrip = false;      // and that after it
 };
 
 struct TokenizerSpec {
   std::vector<std::string> vocab;  // [id] in the byte alphabet; empty where the model has no token
   std::vector<std::pair<int32_t, int32_t>> merges;  // by rank
+  bool nfc = false;                                 // text is brought to Unicode form C first
   bool ignore_merges = false;         // a piece that is itself in `vocab` is not built from merges
   bool add_prefix_space = false;      // text that does not start with a space gets one
   bool gpt2_pattern = true;           // ByteLevel's own pattern, after `patterns`

@@ -33,8 +33,10 @@ json::value FullDocument() {
   spec.patterns = {R"(\s+)"};
   spec.gpt2_pattern = false;
   spec.ignore_merges = true;
-  spec.added = {{.id = 257, .content = "<|endoftext|>", .special = true, .normalized = false},
-                {.id = 258, .content = "plain", .special = false, .normalized = true}};
+  spec.nfc = true;
+  spec.added = {
+      {.id = 257, .content = "<|endoftext|>", .special = true, .normalized = false},
+      {.id = 258, .content = "plain", .special = false, .normalized = true, .lstrip = true}};
   json::value document = json::parse(TokenizerJson(spec));
   document.as_object()["post_processor"] = json::parse(R"({"type": "Sequence", "processors": [
       {"type": "ByteLevel", "add_prefix_space": true, "trim_offsets": false, "use_regex": true},
@@ -76,6 +78,8 @@ TEST(TokenizerSpec, ReadsEveryPart) {
   ASSERT_EQ(spec.added.size(), 2u);
   EXPECT_TRUE(spec.added[0].special && !spec.added[0].normalized);
   EXPECT_TRUE(!spec.added[1].special && spec.added[1].normalized);
+  EXPECT_TRUE(spec.added[1].lstrip && !spec.added[1].rstrip && !spec.added[0].lstrip);
+  EXPECT_TRUE(spec.nfc);
   EXPECT_THAT(spec.prefix_ids, ElementsAre(257));
   EXPECT_THAT(spec.suffix_ids, ElementsAre(257));
 }
@@ -113,9 +117,16 @@ TEST(TokenizerSpec, ErrorsNameTheKey) {
       {"/truncation", "{\"max_length\": 5}", kUnsupported, "truncation: an object is not"},
       {"/padding", "true", kUnsupported, "padding: true"},
       {"/surprise", "1", kUnsupported, "surprise: this key is unknown"},
-      {"/normalizer", "{\"type\": \"NFC\"}", kUnsupported, "normalizer.type: \"NFC\""},
-      {"/normalizer", "{\"type\": \"Sequence\", \"normalizers\": [1]}", kUnsupported,
-       "normalizer.normalizers"},
+      {"/normalizer", "{\"type\": \"NFKC\"}", kUnsupported,
+       "normalizer.type: \"NFKC\" is not supported, only NFC"},
+      {"/normalizer", "{\"type\": \"NFC\", \"form\": 1}", kUnsupported, "normalizer.form"},
+      {"/normalizer", "{\"type\": \"Sequence\"}", kInvalid, "normalizer.normalizers: is missing"},
+      {"/normalizer", "{\"type\": \"Sequence\", \"normalizers\": [1]}", kInvalid,
+       "normalizer.normalizers[0]: expected an object"},
+      {"/normalizer",
+       "{\"type\": \"Sequence\", \"normalizers\": [{\"type\": \"NFC\"}, {\"type\": "
+       "\"Lowercase\"}]}",
+       kUnsupported, "normalizer.normalizers[1].type: \"Lowercase\""},
       {"/decoder", "null", kInvalid, "decoder: is missing"},
       {"/decoder", "{\"type\": \"WordPiece\"}", kUnsupported, "decoder.type: \"WordPiece\""},
       {"/pre_tokenizer", "null", kInvalid, "pre_tokenizer: is missing"},
@@ -157,7 +168,7 @@ TEST(TokenizerSpec, ErrorsNameTheKey) {
       {"/added_tokens", "{}", kInvalid, "added_tokens: expected an array"},
       {"/added_tokens/0/id", "null", kInvalid, "added_tokens[0].id: is missing"},
       {"/added_tokens/0/id", "-5", kInvalid, "added_tokens[0].id: expected an integer"},
-      {"/added_tokens/0/lstrip", "true", kUnsupported, "added_tokens[0].lstrip"},
+      {"/added_tokens/0/lstrip", "1", kInvalid, "added_tokens[0].lstrip: expected true or false"},
       {"/added_tokens/1/single_word", "true", kUnsupported, "added_tokens[1].single_word"},
       {"/added_tokens/1/color", "3", kUnsupported, "added_tokens[1].color: this key is unknown"},
       {"/post_processor/type", "\"BertProcessing\"", kUnsupported,

@@ -43,6 +43,43 @@ std::unique_ptr<Tokenizer> Make(TokenizerSpec spec) {
   return *std::move(made);
 }
 
+// More of this is compared with Hugging Face's own in huggingface_test.py.
+TEST(Tokenizer, TokensMayTakeWhiteSpaceAlong) {
+  TokenizerSpec spec = SmallSpec();
+  spec.added.push_back({.id = 262, .content = "<l>", .lstrip = true});
+  spec.added.push_back({.id = 263, .content = "<r>", .special = true, .rstrip = true});
+  const auto tokenizer = Make(std::move(spec));
+  EXPECT_THAT(tokenizer->Encode("a \n\u3000<l> b", {}),
+              IsOkAndHolds(ElementsAre('a', 262, ' ', 'b')));
+  EXPECT_THAT(tokenizer->Encode("<r> \t<l><r>  ", {.allow_special = true}),
+              IsOkAndHolds(ElementsAre(263, 262, 263)));
+  EXPECT_THAT(tokenizer->Encode(" <l>", {}), IsOkAndHolds(ElementsAre(262)));
+}
+
+TEST(Tokenizer, NormalizesAllButTokensThatAreNot) {
+  TokenizerSpec spec = SmallSpec();
+  spec.nfc = true;
+  spec.added.push_back({.id = 262, .content = "e\u0301", .normalized = false});
+  spec.added.push_back({.id = 263, .content = "o\u0301", .normalized = true});
+  const auto tokenizer = Make(std::move(spec));
+  const auto decoded = [&](const std::string& text) {
+    return *tokenizer->Decode(*tokenizer->Encode(text, {}), {});
+  };
+  EXPECT_EQ(decoded("a\u0301 \xFF\u0301"), "\u00E1 \xFF\u0301");
+  EXPECT_THAT(tokenizer->Encode("e\u0301o\u0301\u00F3", {}),
+              IsOkAndHolds(ElementsAre(262, 263, 263)));
+}
+
+TEST(Tokenizer, AnAddedTokenMustFitAlsoInItsNormalForm) {
+  TokenizerSpec spec = SmallSpec();
+  spec.nfc = true;
+  std::string content;
+  for (int i = 0; i < 160; ++i) content += "\uFB2C";  // three characters in form C
+  spec.added.push_back({.id = 262, .content = content, .normalized = true});
+  EXPECT_THAT(Tokenizer::Create(spec),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("length must be from 1")));
+}
+
 std::string RandomText(std::mt19937& rng) {
   static constexpr std::string_view kParts[] = {"the ",
                                                 " the",

@@ -1,7 +1,9 @@
 #include "plinth/models/tokenizer/utf8.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <iterator>
 
 namespace plinth::models {
 namespace {
@@ -25,7 +27,41 @@ Lead ClassifyLead(uint8_t byte) {
   return {0, 0, 0};
 }
 
+// No spelling of one is the end of another's, so a text can be read from either side.
+constexpr std::string_view kWhiteSpace[] = {
+    "\t",           "\n",           "\v",           "\f",           "\r",           " ",
+    "\xC2\x85",     "\xC2\xA0",     "\xE1\x9A\x80", "\xE2\x80\x80", "\xE2\x80\x81", "\xE2\x80\x82",
+    "\xE2\x80\x83", "\xE2\x80\x84", "\xE2\x80\x85", "\xE2\x80\x86", "\xE2\x80\x87", "\xE2\x80\x88",
+    "\xE2\x80\x89", "\xE2\x80\x8A", "\xE2\x80\xA8", "\xE2\x80\xA9", "\xE2\x80\xAF", "\xE2\x81\x9F",
+    "\xE3\x80\x80"};
+
+// Length of the longest run of characters of kWhiteSpace at one end of the text, where
+// `at_end(text, character)` tells whether a character stands there and `cut(text, bytes)`
+// takes it away.
+template <typename AtEnd, typename Cut>
+size_t WhiteSpaceRun(std::string_view text, AtEnd at_end, Cut cut) {
+  const size_t whole = text.size();
+  while (true) {
+    const auto found = std::find_if(std::begin(kWhiteSpace), std::end(kWhiteSpace),
+                                    [&](std::string_view space) { return at_end(text, space); });
+    if (found == std::end(kWhiteSpace)) return whole - text.size();
+    cut(text, found->size());
+  }
+}
+
 }  // namespace
+
+size_t LeadingWhiteSpace(std::string_view text) {
+  return WhiteSpaceRun(
+      text, [](std::string_view t, std::string_view space) { return t.starts_with(space); },
+      [](std::string_view& t, size_t bytes) { t.remove_prefix(bytes); });
+}
+
+size_t TrailingWhiteSpace(std::string_view text) {
+  return WhiteSpaceRun(
+      text, [](std::string_view t, std::string_view space) { return t.ends_with(space); },
+      [](std::string_view& t, size_t bytes) { t.remove_suffix(bytes); });
+}
 
 Utf8Unit NextUtf8Unit(std::string_view text) {
   const Lead lead = ClassifyLead(static_cast<uint8_t>(text[0]));

@@ -35,6 +35,10 @@ std::string ReplaceInvalidUtf8(std::string_view bytes);
 // of `bytes` were consumed. At most 3 bytes stay: the start of a character that may yet complete.
 size_t AppendCertainUtf8(std::string_view bytes, std::string& out);
 
+// Bytes at the start, or the end, of `text` that are characters of Unicode's White_Space.
+size_t LeadingWhiteSpace(std::string_view text);
+size_t TrailingWhiteSpace(std::string_view text);
+
 inline constexpr std::string_view kReplacementCharacter = "\xEF\xBF\xBD";
 
 }  // namespace plinth::models

@@ -110,5 +110,23 @@ TEST(Utf8, ValidPrefixEndsAtTheFirstBrokenByte) {
   EXPECT_EQ(ValidUtf8Prefix(""), 0u);
 }
 
+TEST(Utf8, WhiteSpaceIsUnicodes) {
+  const auto is_space = [](uint32_t p) {
+    return (p >= 9 && p <= 13) || p == 0x20 || p == 0x85 || p == 0xA0 || p == 0x1680 ||
+           (p >= 0x2000 && p <= 0x200A) || p == 0x2028 || p == 0x2029 || p == 0x202F ||
+           p == 0x205F || p == 0x3000;
+  };
+  for (uint32_t point = 0; point < 0x11000; ++point) {
+    if (point >= 0xD800 && point <= 0xDFFF) continue;
+    const std::string text = EncodePoint(point);
+    const size_t expected = is_space(point) ? text.size() : 0;
+    ASSERT_EQ(LeadingWhiteSpace(text + "x "), expected) << point;
+    ASSERT_EQ(TrailingWhiteSpace(" x" + text), expected) << point;
+  }
+  EXPECT_EQ(LeadingWhiteSpace(" \n\u3000"), 5u);
+  EXPECT_EQ(TrailingWhiteSpace(" \n\u3000"), 5u);
+  EXPECT_EQ(TrailingWhiteSpace(""), 0u);
+}
+
 }  // namespace
 }  // namespace plinth::models
