@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "absl/flags/flag.h"
-#include "absl/flags/parse.h"
 #include "plinth/config/loader/command_line.h"
 #include "plinth/config/loader/loader.h"
 #include "plinth/config/run.pb.h"
@@ -86,7 +85,7 @@ int main(int argc, char** argv) {
   const auto flags = plinth::config::TakeConfigFlags(argc, argv);
   absl::Status status = flags.status();
   if (status.ok()) {
-    absl::ParseCommandLine(argc, argv);
+    plinth::ParseFlagsOnly("generate", argc, argv);
     status = plinth::infer::Generate(*flags);
   }
   if (status.ok()) return 0;

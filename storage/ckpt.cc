@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "absl/flags/flag.h"
-#include "absl/flags/parse.h"
 #include "absl/status/statusor.h"
 #include "plinth/hardware/base/program.h"
 #include "plinth/storage/checkpoint/report.h"
@@ -39,7 +38,7 @@ int Print(const absl::StatusOr<Report>& report) {
 
 int main(int argc, char** argv) {
   plinth::SetProgramHelp(kUsage);
-  const std::vector<char*> words = absl::ParseCommandLine(argc, argv);
+  const std::vector<char*> words = plinth::ParseFlags(argc, argv);
   const std::string command = words.size() == 3 ? words[1] : "";
   if (command == "inspect") return Print(plinth::storage::Inspect(words[2]));
   if (command == "verify") {

@@ -7,7 +7,6 @@
 #include <string>
 
 #include "absl/flags/flag.h"
-#include "absl/flags/parse.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/time.h"
@@ -98,7 +97,7 @@ absl::StatusOr<TrainEnd> Train(const config::ConfigFlags& flags) {
 int Main(int argc, char** argv) {
   SetProgramHelp(kUsage);
   const auto flags = config::TakeConfigFlags(argc, argv);
-  absl::ParseCommandLine(argc, argv);
+  ParseFlagsOnly("train", argc, argv);
   const absl::StatusOr<TrainEnd> end = flags.ok() ? Train(*flags) : flags.status();
   if (!end.ok()) {
     std::fprintf(stderr, "train: %s\n", std::string(end.status().message()).c_str());

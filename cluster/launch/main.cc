@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "absl/flags/flag.h"
-#include "absl/flags/parse.h"
 #include "plinth/cluster/launch/local.h"
 #include "plinth/config/loader/command_line.h"
 #include "plinth/config/loader/loader.h"
@@ -72,7 +71,7 @@ int Main(int argc, char** argv) {
     std::cerr << "launch: " << flags.status().message() << "\n";
     return 2;
   }
-  const std::vector<char*> rest = absl::ParseCommandLine(argc, argv);
+  const std::vector<char*> rest = ParseFlags(argc, argv);
   const absl::StatusOr<GroupResult> result =
       Launch(*flags, std::vector<std::string>(rest.begin() + 1, rest.end()));
   if (!result.ok()) {

@@ -3,12 +3,25 @@
 #define PLINTH_HARDWARE_BASE_PROGRAM_H_
 
 #include <string_view>
+#include <vector>
 
 namespace plinth {
 
-// Makes --help print `usage`, then each flag of our own sources with its default (Abseil by
-// itself shows only flags of a file named like the program). Call before parsing flags.
+// Sets what --help says before it lists the flags. Call before parsing flags.
 void SetProgramHelp(std::string_view usage);
+
+// Parses flags as absl::ParseCommandLine does and returns what is left: the program's name and
+// the arguments that are no flags, all of them after "--".
+//
+// May end the program: --help (or -h) prints the usage and each flag of our own sources with its
+// default to stdout, --helpfull the libraries' flags as well, --version the program's name, all
+// with exit code 0 (Abseil's own --help exits with 1). An unknown flag or a value that does not
+// fit is one line on stderr and exit code 1.
+std::vector<char*> ParseFlags(int argc, char** argv);
+
+// The same for a program that takes flags only: another argument is one line on stderr, after
+// `name`, and exit code 1.
+void ParseFlagsOnly(std::string_view name, int argc, char** argv);
 
 }  // namespace plinth
 

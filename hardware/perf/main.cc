@@ -4,10 +4,8 @@
 #include <cstdio>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "absl/flags/flag.h"
-#include "absl/flags/parse.h"
 #include "absl/strings/str_format.h"
 #include "plinth/hardware/base/program.h"
 #include "plinth/hardware/base/status_macros.h"
@@ -132,10 +130,6 @@ int main(int argc, char** argv) {
       "Measures what this machine gives now: memory bandwidth and f32 arithmetic.\n"
       "  bazel run //hardware:perf\n"
       "  bazel run //hardware:perf -- --json --threads=1");
-  const std::vector<char*> rest = absl::ParseCommandLine(argc, argv);
-  if (rest.size() > 1) {
-    std::fprintf(stderr, "perf: unexpected argument \"%s\"; see --help\n", rest[1]);
-    return 1;
-  }
+  plinth::ParseFlagsOnly("perf", argc, argv);
   return plinth::perf::Main();
 }

@@ -2,10 +2,8 @@
 
 #include <cstdio>
 #include <string>
-#include <vector>
 
 #include "absl/flags/flag.h"
-#include "absl/flags/parse.h"
 #include "plinth/hardware/base/program.h"
 #include "plinth/hardware/probe/format.h"
 #include "plinth/hardware/probe/probe.h"
@@ -19,11 +17,7 @@ int main(int argc, char** argv) {
       "Shows what this machine is and how much of it a process may use.\n"
       "  bazel run //hardware:probe\n"
       "  bazel run //hardware:probe -- --json");
-  const std::vector<char*> rest = absl::ParseCommandLine(argc, argv);
-  if (rest.size() > 1) {
-    std::fprintf(stderr, "probe: unexpected argument \"%s\"; see --help\n", rest[1]);
-    return 1;
-  }
+  plinth::ParseFlagsOnly("probe", argc, argv);
   const absl::StatusOr<plinth::probe::MachineReport> report =
       plinth::probe::Probe({.root = absl::GetFlag(FLAGS_root)});
   if (!report.ok()) {

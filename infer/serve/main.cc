@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "absl/flags/flag.h"
-#include "absl/flags/parse.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
@@ -106,7 +105,7 @@ int main(int argc, char** argv) {
   const auto flags = plinth::config::TakeConfigFlags(argc, argv);
   absl::Status status = flags.status();
   if (status.ok()) {
-    absl::ParseCommandLine(argc, argv);
+    plinth::ParseFlagsOnly("serve", argc, argv);
     status = plinth::infer::Serve(*flags);
   }
   if (status.ok()) return 0;

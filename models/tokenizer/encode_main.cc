@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "absl/flags/flag.h"
-#include "absl/flags/parse.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -92,7 +91,7 @@ int main(int argc, char** argv) {
       "Encodes stdin to token ids, or decodes ids with --decode.\n"
       "  echo 'Hello there' | encode --tokenizer=tokenizer.json\n"
       "  echo 15496 612 | encode --tokenizer=tokenizer.json --decode");
-  absl::ParseCommandLine(argc, argv);
+  plinth::ParseFlagsOnly("encode", argc, argv);
   const absl::Status status = plinth::models::Run();
   if (status.ok()) return 0;
   std::cerr << "encode: " << status.message() << "\n";

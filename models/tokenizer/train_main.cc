@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "absl/flags/flag.h"
-#include "absl/flags/parse.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "plinth/hardware/base/program.h"
@@ -104,7 +103,7 @@ int main(int argc, char** argv) {
   plinth::SetProgramHelp(
       "Trains a byte-level BPE tokenizer and writes a Hugging Face tokenizer.json.\n"
       "  train --input=a.txt,b.txt --vocab_size=8192 --output=tokenizer.json");
-  const std::vector<char*> arguments = absl::ParseCommandLine(argc, argv);
+  const std::vector<char*> arguments = plinth::ParseFlags(argc, argv);
   std::vector<std::string> inputs = absl::GetFlag(FLAGS_input);
   inputs.insert(inputs.end(), arguments.begin() + 1, arguments.end());
   const absl::Status status = plinth::models::Run(inputs);

@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "absl/flags/flag.h"
-#include "absl/flags/parse.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
@@ -248,6 +247,6 @@ int main(int argc, char** argv) {
       "  bazel run //tools/bench:decode\n"
       "  bazel run //tools/bench:decode -- --rounds=15 --json\n\n"
       "Use a quiet machine with 3 GB of free memory.");
-  absl::ParseCommandLine(argc, argv);
+  plinth::ParseFlagsOnly("decode", argc, argv);
   return plinth::tools::Main();
 }

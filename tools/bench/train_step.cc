@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "absl/flags/flag.h"
-#include "absl/flags/parse.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -275,6 +274,6 @@ int main(int argc, char** argv) {
       "  bazel run //tools/bench:train_step\n"
       "  bazel run //tools/bench:train_step -- --tokens=64 --rounds=15 --json\n\n"
       "Use a quiet machine with 6 GB of free memory. Without python3-torch our side runs alone.");
-  absl::ParseCommandLine(argc, argv);
+  plinth::ParseFlagsOnly("train_step", argc, argv);
   return plinth::tools::Main();
 }

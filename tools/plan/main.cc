@@ -1,10 +1,8 @@
 // plan: what a model or a run costs, before it is started.
 #include <cstdio>
 #include <string>
-#include <vector>
 
 #include "absl/flags/flag.h"
-#include "absl/flags/parse.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "plinth/config/loader/command_line.h"
@@ -47,12 +45,8 @@ int Main(int argc, char** argv) {
       "\n\nMemory is that of the training step and the serving engine themselves, run on a device "
       "that\nonly counts."));
   const auto flags = config::TakeConfigFlags(argc, argv);
-  const std::vector<char*> rest = absl::ParseCommandLine(argc, argv);
-  const absl::StatusOr<Plan> plan =
-      !flags.ok() ? flags.status()
-      : rest.size() > 1
-          ? absl::InvalidArgumentError(absl::StrCat("unexpected argument \"", rest[1], "\""))
-          : MakePlan(*flags);
+  ParseFlagsOnly("plan", argc, argv);
+  const absl::StatusOr<Plan> plan = flags.ok() ? MakePlan(*flags) : flags.status();
   if (!plan.ok()) {
     std::fprintf(stderr, "plan: %s\n", std::string(plan.status().message()).c_str());
     return 1;

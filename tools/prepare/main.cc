@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "absl/flags/flag.h"
-#include "absl/flags/parse.h"
 #include "absl/strings/str_format.h"
 #include "plinth/hardware/base/program.h"
 #include "plinth/hardware/base/progress_line.h"
@@ -79,5 +78,5 @@ int Main(const std::vector<char*>& arguments) {
 
 int main(int argc, char** argv) {
   plinth::SetProgramHelp(plinth::tools::kUsage);
-  return plinth::tools::Main(absl::ParseCommandLine(argc, argv));
+  return plinth::tools::Main(plinth::ParseFlags(argc, argv));
 }
