@@ -10,7 +10,9 @@
 #include "plinth/cluster/launch/local.h"
 #include "plinth/config/loader/command_line.h"
 #include "plinth/config/loader/loader.h"
+#include "plinth/config/run.pb.h"
 #include "plinth/hardware/base/program.h"
+#include "plinth/hardware/base/status_macros.h"
 
 ABSL_FLAG(std::string, on, "local", "Where the ranks run: local (processes on this host).");
 ABSL_FLAG(int, ranks, 0, "Processes to start; 0 = cluster.ranks of the config, or 1.");
@@ -25,28 +27,40 @@ static_assert(std::atomic<int>::is_always_lock_free);
 
 void OnStopSignal(int signal) { stop_signal = signal; }
 
+// The config with the launcher's own flags applied. An error in it is said here, once, rather
+// than by every rank. What the fields mean is the program's business, except for the trainer:
+// it is what this launcher is made for, and all ranks would refuse the same config.
+absl::StatusOr<config::RunConfig> ReadConfig(const config::ConfigFlags& flags,
+                                             const std::string& program) {
+  ASSIGN_OR_RETURN(config::RunConfig config,
+                   flags.config.empty() ? config::ParseRunConfig("", "--set", flags.settings)
+                                        : config::LoadRunConfig(flags.config, flags.settings));
+  if (const int ranks = absl::GetFlag(FLAGS_ranks); ranks != 0) {
+    config.mutable_cluster()->set_ranks(ranks);
+  }
+  if (const int restarts = absl::GetFlag(FLAGS_max_restarts); restarts >= 0) {
+    config.mutable_cluster()->set_max_restarts(restarts);
+  }
+  if (program.substr(program.rfind('/') + 1) == "train" && !flags.config.empty()) {
+    RETURN_IF_ERROR(config::CheckValid(config, config::Purpose::kTrain));
+  }
+  return config;
+}
+
 absl::StatusOr<GroupResult> Launch(const config::ConfigFlags& flags,
                                    std::vector<std::string> command) {
   if (absl::GetFlag(FLAGS_on) != "local") {
     return absl::InvalidArgumentError("--on=" + absl::GetFlag(FLAGS_on) + ": expected local");
   }
-  config::RunConfig config;
-  config::FillDefaults(config);
-  if (!flags.config.empty()) {
-    absl::StatusOr<config::RunConfig> loaded = config::LoadRunConfig(flags.config, flags.settings);
-    if (!loaded.ok()) return loaded.status();
-    config = *std::move(loaded);
-  }
   if (command.empty()) {
     return absl::InvalidArgumentError("no program to run: give it after --");
   }
+  ASSIGN_OR_RETURN(const config::RunConfig config, ReadConfig(flags, command[0]));
   JobSpec job;
   job.command = std::move(command);
   for (std::string& argument : config::ToArguments(flags)) job.command.push_back(argument);
-  job.ranks =
-      absl::GetFlag(FLAGS_ranks) > 0 ? absl::GetFlag(FLAGS_ranks) : config.cluster().ranks();
-  job.max_restarts = absl::GetFlag(FLAGS_max_restarts) >= 0 ? absl::GetFlag(FLAGS_max_restarts)
-                                                            : config.cluster().max_restarts();
+  job.ranks = config.cluster().ranks();
+  job.max_restarts = config.cluster().max_restarts();
   job.grace = absl::Seconds(config.cluster().grace_seconds());
 
   struct sigaction action {};
@@ -64,7 +78,8 @@ int Main(int argc, char** argv) {
   SetProgramHelp(
       "Starts the ranks of a run and ends them together.\n"
       "  launch [--on=local] [--ranks=N] [--config=F] [--set P=V] -- PROGRAM [ARGUMENT...]\n"
-      "--config and --set are passed on to the program. Exit code: 0 when all ranks ended "
+      "--config and --set are read here first, so that an error in them is said once, and passed "
+      "on to the program. Exit code: 0 when all ranks ended "
       "well, 75 when they stopped on request, else that of the rank that failed first.");
   const absl::StatusOr<config::ConfigFlags> flags = config::TakeConfigFlags(argc, argv);
   if (!flags.ok()) {
