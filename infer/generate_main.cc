@@ -65,9 +65,10 @@ absl::Status Generate(const config::ConfigFlags& flags) {
                                        .min_p = absl::GetFlag(FLAGS_min_p),
                                        .seed = absl::GetFlag(FLAGS_seed)}};
   std::promise<absl::Status> ended;
-  std::cout << absl::GetFlag(FLAGS_prompt) << std::flush;
-  const auto id = engine->Submit(std::move(request), [&ended](const GenerateEvent& event) {
-    std::cout << event.text << std::flush;
+  // The prompt is shown with the first news: a request that is refused prints nothing.
+  std::string shown = absl::GetFlag(FLAGS_prompt);
+  const auto id = engine->Submit(std::move(request), [&ended, &shown](const GenerateEvent& event) {
+    std::cout << std::exchange(shown, "") << event.text << std::flush;
     if (event.finish != FinishReason::kNone) ended.set_value(event.error);
   });
   RETURN_IF_ERROR(id.status());

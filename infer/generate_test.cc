@@ -64,12 +64,15 @@ TEST_F(GenerateTest, UserErrorsAreOneLineAndANonZeroExit) {
       {flags_ + "--top_p=7", "top_p must be in (0, 1], got 7"},
       {flags_ + "--prompt=\"$(printf 'x%.0s' $(seq 200))\"", "at most 63 fit"},
       {flags_ + "--set=serve.nothing=1", "nothing"},
+      {flags_ + "--prompt=x --max_tokens=-1", "max_tokens"},
+      {flags_ + "a_prompt_without_its_flag", "unexpected argument"},
   };
   for (const auto& [arguments, message] : cases) {
     SCOPED_TRACE(arguments);
     const Result result = Generate(arguments, "2>&1 >/dev/null");
     EXPECT_EQ(result.exit_code, 1);
     EXPECT_THAT(result.output, AllOf(HasSubstr("generate: "), HasSubstr(message)));
+    EXPECT_EQ(Generate(arguments, "2>/dev/null").output, "") << "nothing on stdout";
   }
 }
 
