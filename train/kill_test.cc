@@ -2,7 +2,6 @@
 #include <csignal>
 #include <cstdint>
 #include <cstdlib>
-#include <sstream>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -10,26 +9,14 @@
 #include "gtest/gtest.h"
 #include "plinth/hardware/base/rng.h"
 #include "plinth/train/testing/process.h"
+#include "plinth/train/testing/saving_run.h"
 #include "plinth/train/testing/tiny_run.h"
 
 namespace plinth::train {
 namespace {
 
-// A run whose time goes about half into steps and half into saves.
 config::RunConfig MakeRun(const std::string& name) {
-  config::RunConfig config = testing::MakeTinyRun(::testing::TempDir() + "/" + name);
-  config.mutable_train()->set_steps(150);
-  config.mutable_train()->set_checkpoint_every(5);
-  return config;
-}
-
-void ExpectEachStepOnce(const config::RunConfig& config) {
-  std::istringstream lines(testing::ReadText(config.train().run_dir() + "/metrics.jsonl"));
-  int64_t step = 0;
-  for (std::string line; std::getline(lines, line);) {
-    EXPECT_EQ(line.rfind(absl::StrCat("{\"step\":", ++step, ","), 0), 0u) << line;
-  }
-  EXPECT_EQ(step, config.train().steps());
+  return testing::MakeSavingRun(::testing::TempDir() + "/" + name);
 }
 
 TEST(KillTest, AlwaysGoesOnFromACompleteCheckpoint) {
@@ -61,7 +48,7 @@ TEST(KillTest, AlwaysGoesOnFromACompleteCheckpoint) {
     }
     EXPECT_EQ(newest, config.train().steps());
     EXPECT_TRUE(testing::NewestTensors(config.train().run_dir()) == expected) << "bit for bit";
-    ExpectEachStepOnce(config);
+    testing::ExpectEachStepOnce(config);
   }
 }
 

@@ -24,6 +24,7 @@ class Process {
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;
 
+  pid_t pid() const { return pid_; }
   void Signal(int signal);
   // The exit code, or minus the signal that ended it. CHECKs that it ends within a minute.
   int Wait();
