@@ -1,8 +1,10 @@
 // train: trains a language model from a config; one process is one rank.
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <future>
 #include <memory>
 #include <string>
 
@@ -32,6 +34,7 @@ constexpr char kUsage[] =
     "in <run_dir>/metrics.jsonl and <run_dir>/tensorboard. Ranks find each other through\n"
     "torchrun's variables (cluster/launch sets them); without them there is one rank.\n"
     "SIGTERM, SIGHUP and Ctrl-C finish the step, save and exit with 75; the same command goes on.\n"
+    "While ranks still wait for each other they exit at once, also with 75.\n"
     "Exit codes: 0 all steps done, 75 stopped on request and saved, 1 error.";
 
 comm::TransportKind TransportOf(config::Transport transport) {
@@ -53,6 +56,22 @@ absl::StatusOr<comm::CommOptions> CommOptionsFor(const config::CommConfig& confi
   }
   if (config.timeout_seconds() > 0) options.timeout = absl::Seconds(config.timeout_seconds());
   return options;
+}
+
+// Waits for the other ranks. A stop that is asked for meanwhile ends the process at once with the
+// code for it: no step was done, so nothing needs saving, and a rank that waits for one that
+// failed to start must not hold up the launcher.
+absl::StatusOr<std::unique_ptr<comm::Communicator>> FormGroup(const comm::CommOptions& options,
+                                                              StopSignal& signal) {
+  auto forming =
+      std::async(std::launch::async, [&options] { return comm::Communicator::Create(options); });
+  while (forming.wait_for(std::chrono::milliseconds(10)) != std::future_status::ready) {
+    if (signal.received() == 0) continue;
+    std::fprintf(stderr, "train: stopped while waiting for the other ranks\n");
+    // Without destructors: the thread that waits cannot be interrupted.
+    std::_Exit(cluster::kExitInterrupted);
+  }
+  return forming.get();
 }
 
 void PrintResult(const Trainer& trainer, const std::string& run_dir) {
@@ -80,9 +99,8 @@ absl::StatusOr<TrainEnd> Train(const config::ConfigFlags& flags) {
   RETURN_IF_ERROR(config::CheckValid(config, config::Purpose::kTrain));
   ASSIGN_OR_RETURN(const comm::CommOptions group, CommOptionsFor(config.comm()));
   if (group.size > 1) SetLogPrefix(absl::StrCat("rank ", group.rank));
-  StopSignal signal;
-  ASSIGN_OR_RETURN(const std::unique_ptr<comm::Communicator> comm,
-                   comm::Communicator::Create(group));
+  StopSignal signal;  // before other threads, which inherit what it sets
+  ASSIGN_OR_RETURN(const std::unique_ptr<comm::Communicator> comm, FormGroup(group, signal));
   const TrainerOptions options = {.config = config,
                                   .ranks_on_host = group.local_size,
                                   .stop = [&signal] { return signal.received() != 0; },

@@ -78,6 +78,38 @@ TEST(MainTest, ASignalToOneRankStopsBoth) {
   EXPECT_GT(testing::NewestStep(config.train().run_dir()), 0);
 }
 
+TEST(MainTest, ASignalEndsTheWaitForOtherRanks) {
+  config::RunConfig config = LongRun("waiting");
+  const std::string port = absl::StrCat(comm::testing::FreePort());
+  for (const char* rank : {"0", "1"}) {  // the other one never comes
+    testing::Process process(testing::TrainCommand(config), Path("stderr"),
+                             {{"RANK", rank},
+                              {"LOCAL_RANK", rank},
+                              {"WORLD_SIZE", "2"},
+                              {"LOCAL_WORLD_SIZE", "2"},
+                              {"MASTER_ADDR", "127.0.0.1"},
+                              {"MASTER_PORT", port}});
+    EXPECT_FALSE(process.EndsWithin(absl::Milliseconds(300)));
+    process.Signal(SIGTERM);
+    EXPECT_TRUE(process.EndsWithin(absl::Seconds(5)));
+    EXPECT_EQ(process.Wait(), 75) << testing::ReadText(Path("stderr"));
+  }
+}
+
+// Rank 1 cannot start. Rank 0, which waits for it, does not use up the grace time of 30 s.
+TEST(MainTest, ARankThatCannotStartEndsTheGroupAtOnce) {
+  const config::RunConfig config = LongRun("one_cannot");
+  const std::string train = testing::TrainCommand(config)[0];
+  const absl::Time start = absl::Now();
+  testing::Process launcher(
+      {"cluster/launch/launch", "--ranks=2", testing::TrainCommand(config)[1], "--", "/bin/sh",
+       "-c", absl::StrCat("[ $RANK = 1 ] && sleep 0.3 && exit 9; exec ", train, " $0")},
+      Path("stderr"));
+  EXPECT_EQ(launcher.Wait(), 9) << testing::ReadText(Path("stderr"));
+  EXPECT_LT(absl::Now() - start, absl::Seconds(10));
+  EXPECT_THAT(testing::ReadText(Path("stderr")), HasSubstr("launch: rank 1 exited with 9\n"));
+}
+
 TEST(MainTest, ErrorsAreOneLine) {
   const config::RunConfig config = testing::MakeTinyRun(Path("errors"));
   const auto complaint = [&](const std::vector<std::string>& more) {
