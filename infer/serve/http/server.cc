@@ -27,9 +27,11 @@ namespace beast_http = boost::beast::http;
 using boost::system::error_code;
 
 // How a reply that the server itself makes looks to a client: the API's error envelope.
-std::string ErrorBody(std::string_view message) {
-  return absl::StrCat(R"({"error":{"message":")", std::string(message),
-                      R"(","type":"invalid_request_error","param":null,"code":null}})");
+void SendError(Response& response, int status, const std::string& message) {
+  const char* type = status >= 500 ? "server_error" : "invalid_request_error";
+  response.Send(status, "application/json",
+                absl::StrCat(R"({"error":{"message":")", message, R"(","type":")", type,
+                             R"(","param":null,"code":null}})"));
 }
 
 class ConnectionResponse : public Response {
@@ -198,7 +200,7 @@ class ThreadedServer : public Server {
     SocketStream stream(fd, stop_fd_);
     if (full) {
       ConnectionResponse response(stream, options_, false, false, false);
-      response.Send(503, "application/json", ErrorBody("too many connections"), {});
+      SendError(response, 503, "too many connections");
       return;
     }
     boost::beast::flat_buffer buffer;
@@ -237,10 +239,20 @@ class ThreadedServer : public Server {
                                 message.method() == beast_http::verb::head,
                                 message.version() >= 11);
     handler_(request, response);
-    if (!response.answered()) {
-      response.Send(500, "application/json", ErrorBody("the server gave no answer"), {});
-    }
+    if (!response.answered()) AnswerForHandler(stream, response);
     return response.reusable();
+  }
+
+  // The handler gave up because the server stops or the client has gone, unless it has a bug.
+  // A client that closed only its sending side still reads, and learns why there is no reply.
+  void AnswerForHandler(SocketStream& stream, Response& response) {
+    if (stream.Stopping()) {
+      SendError(response, 503, "the server is stopping");
+    } else if (stream.Gone()) {
+      SendError(response, 400, "the client closed its side of the connection before the reply");
+    } else {
+      SendError(response, 500, "the server gave no answer");
+    }
   }
 
   // A request that cannot be parsed gets a reason, a connection that ended gets nothing.
@@ -264,7 +276,7 @@ class ThreadedServer : public Server {
       reason = "the request did not arrive in time";
     }
     ConnectionResponse response(stream, options_, false, false, false);
-    response.Send(status, "application/json", ErrorBody(reason), {});
+    SendError(response, status, reason);
   }
 
   const ServerOptions options_;

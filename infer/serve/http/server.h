@@ -33,7 +33,8 @@ struct Request {
 using Headers = std::vector<std::pair<std::string, std::string>>;
 
 // What a handler answers: either one Send, or StartStream, any number of Writes, Finish.
-// Used by the handler's thread only. A handler that returns without an answer gives 500.
+// Used by the handler's thread only. A handler that returns without an answer gives 503 while the
+// server stops, 400 when the client has closed, else 500.
 class Response {
  public:
   virtual ~Response() = default;

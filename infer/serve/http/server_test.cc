@@ -153,6 +153,46 @@ TEST(HttpServer, AHandlerWithoutAnAnswerIs500) {
   EXPECT_THAT(client.ReadAll(), StartsWith("HTTP/1.1 500"));
 }
 
+TEST(HttpServer, AHandlerThatGivesUpIsExplained) {
+  std::atomic<int> inside{0};
+  auto server = StartOrDie({}, [&](const Request&, Response& response) {
+    ++inside;
+    while (!response.Gone()) absl::SleepFor(absl::Milliseconds(2));
+  });
+  RawClient half(server->port()), stopped(server->port());
+  half.Send("GET / HTTP/1.1\r\n\r\n");
+  half.CloseSending();
+  EXPECT_THAT(half.ReadAll(), AllOf(StartsWith("HTTP/1.1 400"), HasSubstr("closed its side")));
+  stopped.Send("GET / HTTP/1.1\r\n\r\n");
+  while (inside < 2) absl::SleepFor(absl::Milliseconds(1));
+  server.reset();
+  EXPECT_THAT(stopped.ReadAll(), AllOf(StartsWith("HTTP/1.1 503"), HasSubstr("is stopping")));
+}
+
+// A byte now and then does not hold a connection beyond the deadline of a whole request.
+TEST(HttpServer, ASlowSenderIsCutOff) {
+  ServerOptions options;
+  options.request_deadline = absl::Milliseconds(150);
+  options.idle_deadline = absl::Milliseconds(150);
+  const auto server = StartOrDie(options, Echo);
+  for (const char* start : {"G", "GET / HTTP/1.1\r\nA",
+                            "POST / HTTP/1.1\r\nContent-"
+                            "Length: 999\r\n\r\n"}) {
+    RawClient client(server->port());
+    const absl::Time begin = absl::Now();
+    client.Send(start);
+    std::string reply;
+    while (reply.empty() && absl::Now() - begin < absl::Seconds(5)) {
+      client.TrySend("a");
+      reply = client.ReadFor(absl::Milliseconds(20));
+    }
+    EXPECT_THAT(reply, StartsWith("HTTP/1.1 408"));
+    EXPECT_LT(absl::Now() - begin, absl::Seconds(3));
+  }
+  RawClient silent(server->port());
+  EXPECT_EQ(silent.ReadAll(), "") << "nothing was asked, nothing is answered";
+}
+
 TEST(HttpServer, AUsedPortIsAnError) {
   const auto server = StartOrDie({}, Echo);
   ServerOptions options;

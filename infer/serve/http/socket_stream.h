@@ -63,6 +63,10 @@ class SocketStream {
     pollfd polled[2] = {{fd_, POLLRDHUP, 0}, {stop_fd_, POLLIN, 0}};
     return poll(polled, 2, 0) > 0 && (polled[0].revents != 0 || polled[1].revents != 0);
   }
+  bool Stopping() const {
+    pollfd polled = {stop_fd_, POLLIN, 0};
+    return poll(&polled, 1, 0) > 0;
+  }
 
  private:
   // The first buffers of a sequence, as one system call takes them.

@@ -2,6 +2,7 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -24,6 +25,20 @@ RawClient::RawClient(int port) : fd_(socket(AF_INET, SOCK_STREAM, 0)) {
 void RawClient::Close() {
   if (fd_ >= 0) close(fd_);
   fd_ = -1;
+}
+
+void RawClient::CloseSending() { EXPECT_EQ(shutdown(fd_, SHUT_WR), 0); }
+
+void RawClient::TrySend(const std::string& text) {
+  [[maybe_unused]] const ssize_t sent = send(fd_, text.data(), text.size(), MSG_NOSIGNAL);
+}
+
+std::string RawClient::ReadFor(absl::Duration patience) {
+  pollfd polled = {fd_, POLLIN, 0};
+  if (poll(&polled, 1, static_cast<int>(absl::ToInt64Milliseconds(patience))) <= 0) return "";
+  char buffer[4096];
+  const ssize_t n = recv(fd_, buffer, sizeof(buffer), 0);
+  return n > 0 ? std::string(buffer, static_cast<size_t>(n)) : "";
 }
 
 void RawClient::Send(const std::string& text) {

@@ -5,6 +5,8 @@
 
 #include <string>
 
+#include "absl/time/time.h"
+
 namespace plinth::infer::testing {
 
 class RawClient {
@@ -16,12 +18,18 @@ class RawClient {
   RawClient& operator=(const RawClient&) = delete;
 
   void Close();
+  // Tells the server that nothing more comes; reading goes on.
+  void CloseSending();
   void Send(const std::string& text);
+  // The same, but the server may have closed.
+  void TrySend(const std::string& text);
   // A request whose reply ends the connection.
   void SendRequest(const std::string& method, const std::string& target, const std::string& body);
   // Everything until the text appears, or the end.
   std::string ReadUntil(const std::string& text);
   std::string ReadAll() { return ReadUntil(""); }
+  // What arrives within `patience`: one piece, or nothing.
+  std::string ReadFor(absl::Duration patience);
 
  private:
   int fd_;
