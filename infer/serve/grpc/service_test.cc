@@ -15,6 +15,7 @@
 #include "plinth/hardware/base/check.h"
 #include "plinth/hardware/base/status_matchers.h"
 #include "plinth/infer/serve/grpc/generate.grpc.pb.h"
+#include "plinth/infer/serve/testing/raw_client.h"
 #include "plinth/infer/serve/testing/served_tiny.h"
 
 namespace plinth::infer {
@@ -194,6 +195,36 @@ TEST_F(GrpcTest, CancellingAndDeadlinesEndTheWork) {
   const absl::Time give_up = absl::Now() + absl::Seconds(5);
   while (server_->active() > 0 && absl::Now() < give_up) absl::SleepFor(absl::Milliseconds(5));
   EXPECT_EQ(server_->active(), 0);
+}
+
+// Clients ping while they wait through a long prefill, when no data flows. gRPC's default is to
+// answer the third such ping within five minutes with GOAWAY "too_many_pings", and the call fails
+// with UNAVAILABLE. gRPC's own client sends at most one a second, so this one speaks HTTP/2.
+TEST_F(GrpcTest, AnyNumberOfPingsIsAnswered) {
+  const auto frame = [](char type, const std::string& payload) {
+    return std::string({0, 0, static_cast<char>(payload.size()), type, 0, 0, 0, 0, 0}) + payload;
+  };
+  constexpr char kSettings = 4, kPing = 6, kGoAway = 7;
+  constexpr int kPings = 20;
+  testing::RawClient client(server_->port());
+  std::string hello = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame(kSettings, "");
+  for (int i = 0; i < kPings - 1; ++i) hello += frame(kPing, "12345678");
+  client.Send(hello);
+  std::string got;
+  int answered = 0;
+  const absl::Time give_up = absl::Now() + absl::Seconds(10);
+  while (answered < kPings && absl::Now() < give_up) {
+    got += client.ReadFor(absl::Milliseconds(100));
+    while (got.size() >= 9) {
+      const size_t length = (got[0] & 0xFF) << 16 | (got[1] & 0xFF) << 8 | (got[2] & 0xFF);
+      if (got.size() < 9 + length) break;
+      ASSERT_NE(got[3], kGoAway) << "after " << answered << " pings: " << got.substr(9, length);
+      // The last comes after all others were judged.
+      if (got[3] == kPing && ++answered == kPings - 1) client.Send(frame(kPing, "12345678"));
+      got.erase(0, 9 + length);
+    }
+  }
+  EXPECT_EQ(answered, kPings);
 }
 
 TEST_F(GrpcTest, AUsedPortIsAnError) {
