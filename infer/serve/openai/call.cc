@@ -82,8 +82,9 @@ absl::Status ReadCommon(Fields& fields, const CallDefaults& defaults, Call& call
   RETURN_IF_ERROR(ReadStream(fields, call));
   ASSIGN_OR_RETURN(call.generate.ignore_end, fields.Bool("ignore_eos", false));
   for (const char* single : {"n", "best_of"}) {
-    if (fields.Find(single) == nullptr) continue;
-    RETURN_IF_ERROR(fields.Integer(single, 1, 1).status());
+    const json::value* value = fields.Find(single);
+    if (value == nullptr || (value->is_int64() && value->get_int64() == 1)) continue;
+    return UnsupportedJson(single, "1", *value);
   }
   for (const char* refused :
        {"presence_penalty", "frequency_penalty", "logit_bias", "suffix", "tools", "functions"}) {

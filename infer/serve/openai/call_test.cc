@@ -117,7 +117,8 @@ TEST_F(CallTest, RefusalsNameTheField) {
   completion(R"({"prompt": "x", "max_tokens": -1})", "max_tokens: ");
   completion(R"({"prompt": "x", "max_tokens": 1.5})", "max_tokens: ");
   completion(R"({"prompt": "x", "logprobs": true})", "logprobs: ");
-  completion(R"({"prompt": "x", "n": 2})", "n: ");
+  completion(R"({"prompt": "x", "n": 2})", "n: 2 is not supported, only 1");
+  completion(R"({"prompt": "x", "best_of": "a"})", "best_of: \"a\" is not supported, only 1");
   completion(R"({"prompt": "x", "stop": 7})", "stop: ");
   completion(R"({"prompt": "x", "seed": 1.5})", "seed: ");
   completion(R"({"prompt": "x", "logit_bias": {"5": 1}})", "logit_bias: ");

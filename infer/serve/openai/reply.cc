@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <boost/json/array.hpp>
 #include <boost/json/serialize.hpp>
+#include <cstddef>
 #include <utility>
 
 #include "absl/strings/str_format.h"
@@ -48,28 +49,38 @@ ReplyWriter::ReplyWriter(const Call& call, const models::Tokenizer& tokenizer, R
       offsets_(&tokenizer, {.skip_special = true}) {}
 
 void ReplyWriter::Add(const GenerateEvent& event) {
-  for (const TokenEvent& token : event.prompt) Keep(token);
+  for (const TokenEvent& token : event.prompt) Keep(token, /*prompt=*/true);
   const bool ends = event.finish != FinishReason::kNone;
   if (!replying_ && (event.token.has_value() || ends)) {
     replying_ = true;
     if (call_.echo) text_ += call_.prompt_text;
     offset_ += CountCharacters(offsets_.Flush());
+    released_ = offset_;
   }
   if (event.token.has_value()) {
     ++generated_;
-    Keep(*event.token);
+    Keep(*event.token, /*prompt=*/false);
   }
   text_ += event.text;
+  released_ += CountCharacters(event.text);
+  if (ends) offset_ += CountCharacters(offsets_.Flush());
   finish_ = event.finish;
-  news_ = news_ || !text_.empty() || ends ||
-          (event.token.has_value() && call_.generate.top_logprobs.has_value());
+  end_is_news_ = ends;
 }
 
-void ReplyWriter::Keep(const TokenEvent& event) {
+void ReplyWriter::Keep(const TokenEvent& event, bool prompt) {
   if (!call_.generate.top_logprobs.has_value()) return;
-  tokens_.push_back({event, offset_});
+  tokens_.push_back({event, offset_, prompt});
   // An id without a token gives no text to either decoder.
   if (const auto text = offsets_.Push(event.id); text.ok()) offset_ += CountCharacters(*text);
+}
+
+size_t ReplyWriter::ReleasedTokens() const {
+  // Without a stop text everything is released at the end, so also tokens that give no text.
+  if (finish_ != FinishReason::kNone && released_ == offset_) return tokens_.size();
+  const auto held = std::ranges::find_if(
+      tokens_, [this](const ScoredToken& t) { return !t.prompt && t.offset >= released_; });
+  return static_cast<size_t>(held - tokens_.begin());
 }
 
 std::string ReplyWriter::Whole() {
@@ -90,7 +101,10 @@ std::optional<std::string> ReplyWriter::FirstChunk() const {
 }
 
 std::optional<std::string> ReplyWriter::TakeChunk() {
-  if (!std::exchange(news_, false)) return std::nullopt;
+  if (text_.empty() && !end_is_news_ && (!replying_ || ReleasedTokens() == 0)) {
+    return std::nullopt;
+  }
+  end_is_news_ = false;
   json::object chunk = Envelope(/*chunk=*/true);
   chunk["choices"] = json::array{Choice(/*chunk=*/true)};
   return json::serialize(chunk);
@@ -136,14 +150,16 @@ json::object ReplyWriter::Choice(bool chunk) {
 
 json::value ReplyWriter::TakeLogprobs() {
   if (!call_.generate.top_logprobs.has_value()) return nullptr;
-  json::object logprobs = call_.chat ? ChatLogprobs() : CompletionLogprobs();
-  tokens_.clear();
+  const size_t released = ReleasedTokens();
+  const std::span<const ScoredToken> scored = std::span(tokens_).first(released);
+  json::object logprobs = call_.chat ? ChatLogprobs(scored) : CompletionLogprobs(scored);
+  tokens_.erase(tokens_.begin(), tokens_.begin() + static_cast<std::ptrdiff_t>(released));
   return logprobs;
 }
 
-json::object ReplyWriter::CompletionLogprobs() const {
+json::object ReplyWriter::CompletionLogprobs(std::span<const ScoredToken> scored) const {
   json::array tokens, values, tops, offsets;
-  for (const ScoredToken& token : tokens_) {
+  for (const ScoredToken& token : scored) {
     tokens.emplace_back(TokenText(token.event.id));
     offsets.emplace_back(token.offset);
     if (!token.event.logprobs.has_value()) {  // the first of a prompt
@@ -166,9 +182,9 @@ json::object ReplyWriter::CompletionLogprobs() const {
           {"text_offset", std::move(offsets)}};
 }
 
-json::object ReplyWriter::ChatLogprobs() const {
+json::object ReplyWriter::ChatLogprobs(std::span<const ScoredToken> scored) const {
   json::array content;
-  for (const ScoredToken& token : tokens_) {
+  for (const ScoredToken& token : scored) {
     json::object entry = ChatToken(token.event.logprobs->chosen);
     json::array top;
     for (const TokenLogprob& other : token.event.logprobs->top) top.push_back(ChatToken(other));

@@ -5,6 +5,7 @@
 #include <boost/json/object.hpp>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -28,10 +29,12 @@ struct ReplyLabel {
 // and so are their lists of log-probabilities. Used by one thread. Borrows the call and the
 // tokenizer.
 //
-// With log-probabilities every token has an entry, also those of a stop text, which are not
-// in the text: the lists of an entry are of equal length always. A token that is not whole
-// characters is written "bytes:\xe2\x82" (OpenAI's way), never with U+FFFD. text_offset counts
-// characters of the choice's text.
+// With log-probabilities every token that gave text has an entry: one that begins at or after
+// the start of a stop text has none, as in OpenAI's replies, so every text_offset lies within
+// the text. In a stream an entry therefore comes with its text, not before. The lists of an
+// entry are of equal length always. A token that is not whole characters is written
+// "bytes:\xe2\x82" (OpenAI's way), never with U+FFFD. text_offset counts characters of the
+// choice's text.
 class ReplyWriter {
  public:
   ReplyWriter(const Call& call, const models::Tokenizer& tokenizer, ReplyLabel label);
@@ -52,16 +55,19 @@ class ReplyWriter {
  private:
   struct ScoredToken {
     TokenEvent event;
-    int64_t offset = 0;
+    int64_t offset = 0;  // of its text, in characters
+    bool prompt = false;
   };
 
-  void Keep(const TokenEvent& event);
+  void Keep(const TokenEvent& event, bool prompt);
+  // Tokens of tokens_, from the first, whose text has been released.
+  size_t ReleasedTokens() const;
   boost::json::object Envelope(bool chunk) const;
   boost::json::object Usage() const;
   boost::json::object Choice(bool chunk);
   boost::json::value TakeLogprobs();
-  boost::json::object CompletionLogprobs() const;
-  boost::json::object ChatLogprobs() const;
+  boost::json::object CompletionLogprobs(std::span<const ScoredToken> scored) const;
+  boost::json::object ChatLogprobs(std::span<const ScoredToken> scored) const;
   std::string TokenText(int32_t id) const;
   boost::json::object ChatToken(const TokenLogprob& token) const;
 
@@ -72,12 +78,13 @@ class ReplyWriter {
   std::string text_;
   std::vector<ScoredToken> tokens_;
   FinishReason finish_ = FinishReason::kNone;
-  bool news_ = false;
+  bool end_is_news_ = false;
   // Since the start.
   bool replying_ = false;  // past the prompt
   int64_t generated_ = 0;
   models::StreamingDecoder offsets_;  // follows the tokens, for text_offset
   int64_t offset_ = 0;                // characters of the tokens so far
+  int64_t released_ = 0;              // of these, characters that are text of the reply or prompt
 };
 
 struct ErrorReply {

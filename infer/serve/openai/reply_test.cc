@@ -1,5 +1,6 @@
 #include "plinth/infer/serve/openai/reply.h"
 
+#include <algorithm>
 #include <boost/json.hpp>
 #include <numeric>
 
@@ -110,6 +111,26 @@ class ReplyTest : public ::testing::Test {
                                   : choice.at("text").as_string());
   }
 
+  static int64_t Characters(const std::string& text) {
+    return std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; });
+  }
+
+  // New tokens, without those that begin in or after the stop text that ended the reply.
+  size_t TokensInText(const std::vector<GenerateEvent>& events) {
+    std::string text;
+    for (const GenerateEvent& event : events) text += event.text;
+    const bool stopped = events.back().finish == FinishReason::kStop;
+    models::StreamingDecoder decoder(tokenizer_.get(), {.skip_special = true});
+    int64_t offset = 0;
+    size_t tokens = 0;
+    for (const GenerateEvent& event : events) {
+      if (!event.token || (stopped && offset >= Characters(text))) continue;
+      ++tokens;
+      offset += Characters(*decoder.Push(event.token->id));
+    }
+    return tokens;
+  }
+
   const std::unique_ptr<models::Tokenizer> tokenizer_ = testing::TinyTokenizer();
   Call call_;
 };
@@ -175,8 +196,13 @@ TEST_F(ReplyTest, ChunksJoinToTheWhole) {
       EXPECT_TRUE(logprobs.is_null() && stream.logprobs.empty());
       continue;
     }
-    size_t tokens = call_.generate.prompt_logprobs ? call_.generate.prompt.size() : 0;
-    for (const GenerateEvent& event : events) tokens += event.token.has_value();
+    const size_t tokens =
+        (call_.generate.prompt_logprobs ? call_.generate.prompt.size() : 0) + TokensInText(events);
+    if (!call_.chat) {
+      for (const json::value& offset : logprobs.at("text_offset").as_array()) {
+        EXPECT_LE(offset.as_int64(), Characters(TextOf(whole)));
+      }
+    }
     for (const auto& list : logprobs.as_object()) {
       if (!list.value().is_array()) continue;
       EXPECT_EQ(list.value().as_array().size(), tokens) << list.key();
@@ -199,8 +225,27 @@ TEST_F(ReplyTest, ASplitCharacterIsNeverShownBroken) {
   // Cut within the character: visible, in the last chunk only.
   const Stream cut = Streamed(Events({ids.begin(), ids.begin() + 3}));
   EXPECT_EQ(cut.text, std::string("a") + kReplacement);
-  EXPECT_THAT(cut.chunks[1], Not(HasSubstr(kReplacement)));
+  EXPECT_THAT(cut.chunks.front(), Not(HasSubstr(kReplacement)));
   EXPECT_THAT(cut.chunks.back(), HasSubstr(kReplacement));
+}
+
+TEST_F(ReplyTest, TokensOfAStopTextHaveNoLogprobs) {
+  call_.generate.top_logprobs = 0;
+  call_.generate.stop = {"zqz"};
+  const std::vector<int32_t> ids = {'a', 'b', 'z', 'q', 'z'};
+  const Stream stream = Streamed(Events(ids));
+  EXPECT_EQ(stream.text, "ab");
+  EXPECT_EQ(json::serialize(stream.logprobs.at("tokens")), R"(["a","b"])");
+  EXPECT_EQ(json::serialize(stream.logprobs.at("text_offset")), "[0,1]");
+  EXPECT_EQ(stream.chunks.size(), 3u) << "nothing is said while \"z\" and \"zq\" are held back";
+  // What is held back and turns out to be no stop text comes with its log-probabilities.
+  const Stream released = Streamed(Events({'a', 'z', 'q', 'y'}));
+  EXPECT_EQ(released.text, "azqy");
+  EXPECT_EQ(json::serialize(released.logprobs.at("text_offset")), "[0,1,2,3]");
+  EXPECT_EQ(released.chunks.size(), 2u);
+  call_.chat = true;
+  EXPECT_EQ(Whole(Events(ids)).at("choices").at(0).at("logprobs").at("content").as_array().size(),
+            2u);
 }
 
 TEST_F(ReplyTest, EchoScoresThePromptButItsFirstToken) {
