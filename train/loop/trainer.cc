@@ -165,6 +165,9 @@ absl::StatusOr<TrainEnd> Trainer::Run() {
       RETURN_IF_ERROR(AllOk(*comm_, Save(), "last checkpoint"));
       return TrainEnd::kStopped;
     }
+    // Evaluates and writes the step's record before its checkpoint. A kill in between repeats the
+    // step and replaces the record; the other order could leave a checkpoint whose step has no
+    // record, or a finished run without its last evaluation, and nothing would make up for it.
     RETURN_IF_ERROR(RunStep());
     const bool last = steps_done_ == config().steps();
     if (!last && Due(config().checkpoint_every())) {

@@ -8,10 +8,12 @@
 
 namespace plinth::train::testing {
 
-// MakeTinyRun with 150 steps and a checkpoint every 5: about half of the time goes into saves.
+// MakeTinyRun with 150 steps, and an evaluation and a checkpoint every 5: about half of the time
+// goes into saves.
 config::RunConfig MakeSavingRun(const std::string& dir);
 
-// A gtest failure unless the metrics of a finished run have each step once, in order.
+// A gtest failure unless the metrics of a finished run have each step once, in order, and each
+// evaluation.
 void ExpectEachStepOnce(const config::RunConfig& config);
 
 }  // namespace plinth::train::testing
