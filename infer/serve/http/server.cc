@@ -26,6 +26,9 @@ namespace {
 namespace beast_http = boost::beast::http;
 using boost::system::error_code;
 
+// For a client that is still sending a request that was refused.
+constexpr absl::Duration kLinger = absl::Seconds(1);
+
 // How a reply that the server itself makes looks to a client: the API's error envelope.
 void SendError(Response& response, int status, const std::string& message) {
   const char* type = status >= 500 ? "server_error" : "invalid_request_error";
@@ -277,6 +280,7 @@ class ThreadedServer : public Server {
     }
     ConnectionResponse response(stream, options_, false, false, false);
     SendError(response, status, reason);
+    stream.Linger(kLinger);
   }
 
   const ServerOptions options_;

@@ -135,6 +135,16 @@ TEST(HttpServer, BadRequestsGetAReason) {
               StartsWith("HTTP/1.1 408"));
 }
 
+TEST(HttpServer, ARefusalReachesAClientThatIsStillSending) {
+  ServerOptions options;
+  options.max_body_bytes = 10;
+  const auto server = StartOrDie(options, Echo);
+  RawClient client(server->port());
+  const std::string body(8 << 20, 'x');
+  client.Send(absl::StrCat("POST / HTTP/1.1\r\nContent-Length: ", body.size(), "\r\n\r\n", body));
+  EXPECT_THAT(client.ReadAll(), StartsWith("HTTP/1.1 413"));
+}
+
 TEST(HttpServer, RefusesMoreConnectionsThanItHasThreads) {
   ServerOptions options;
   options.max_connections = 1;

@@ -57,6 +57,19 @@ class SocketStream {
     return write_some(buffers, ec);
   }
 
+  // Ends our side and drops what the peer still sends, until it closes or `patience` is over. To
+  // close with unread bytes would reset the connection, and a peer that is still sending its
+  // request might never see the reply.
+  void Linger(absl::Duration patience) {
+    shutdown(fd_, SHUT_WR);
+    set_deadline(absl::Now() + patience);
+    char dropped[1 << 14];
+    error_code ec;
+    while (!ec && absl::Now() < deadline_) {
+      read_some(boost::asio::mutable_buffer(dropped, sizeof(dropped)), ec);
+    }
+  }
+
   // The peer has closed (also half: a client that stops writing has stopped listening), or
   // the server stops.
   bool Gone() const {
