@@ -76,11 +76,14 @@ TEST_F(CkptTest, VerifyNamesTheDamagedShardAndTensor) {
 
 TEST_F(CkptTest, UserErrorsAreOneLine) {
   std::filesystem::remove(dir_ + "/model-00000.safetensors");
+  std::filesystem::create_directory(run_ + "/other");
   for (const auto& [arguments, code, message] :
        {std::tuple("inspect " + dir_, 1, "model-00000.safetensors: open for reading"),
         std::tuple("verify " + dir_, 1, "model-00000.safetensors: open for reading"),
         std::tuple("inspect " + run_ + "/none", 1, "/none: open directory: No such file"),
         std::tuple("inspect " + run_ + "/out", 1, "Not a directory"),
+        std::tuple("inspect " + run_ + "/other", 1,
+                   "/other: is neither a checkpoint (it has no manifest.pb) nor a run"),
         std::tuple(std::string("inspect"), 2, "expected"),
         std::tuple("frobnicate " + dir_, 2, "expected")}) {
     const Result result = Ckpt(arguments);

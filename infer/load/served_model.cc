@@ -1,7 +1,6 @@
 #include "plinth/infer/load/served_model.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -38,9 +37,7 @@ absl::StatusOr<std::string> FindCheckpoint(const std::string& path) {
   if (path.empty()) {
     return absl::InvalidArgumentError("serve.checkpoint: is required (a checkpoint or a run)");
   }
-  std::error_code ignored;
-  if (std::filesystem::exists(std::filesystem::path(path) / "manifest.pb", ignored)) return path;
-  ASSIGN_OR_RETURN(const storage::FoundCheckpoint found, storage::FindLatest(path));
+  ASSIGN_OR_RETURN(const storage::FoundCheckpoint found, storage::FindCheckpoint(path));
   for (const std::string& skipped : found.skipped) LOG(WARNING) << "passing over " << skipped;
   return found.dir;
 }

@@ -51,6 +51,20 @@ absl::StatusOr<FoundCheckpoint> FindLatest(const std::string& run_dir, bool veri
                           (skipped.empty() ? "" : ": " + absl::StrJoin(skipped, "; ")));
 }
 
+absl::StatusOr<FoundCheckpoint> FindCheckpoint(const std::string& path) {
+  ASSIGN_OR_RETURN(const std::vector<std::string> names, ListDirectory(path));
+  const auto holds = [&names](const char* name) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  };
+  if (holds(kManifestName)) {
+    ASSIGN_OR_RETURN(const std::unique_ptr<CheckpointReader> reader, CheckpointReader::Open(path));
+    return FoundCheckpoint{path, reader->state().step, {}};
+  }
+  if (holds(kCheckpointsName)) return FindLatest(path);
+  return absl::NotFoundError(path + ": is neither a checkpoint (it has no " + kManifestName +
+                             ") nor a run (it has no " + kCheckpointsName + "/)");
+}
+
 absl::Status KeepLast(const std::string& run_dir, int keep, Syscalls& syscalls) {
   CHECK_GE(keep, 1);
   const std::string dir = CheckpointsDir(run_dir);

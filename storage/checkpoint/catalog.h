@@ -27,6 +27,11 @@ struct FoundCheckpoint {
 absl::StatusOr<FoundCheckpoint> FindLatest(const std::string& run_dir,
                                            bool verify_checksums = false);
 
+// The same for a path that a user gives: a run, or one checkpoint, which is then the one.
+// Errors: FindLatest's for a run, CheckpointReader::Open's for a checkpoint; kNotFound for a
+// directory that is neither, saying what it lacks; those of ListDirectory when it is none.
+absl::StatusOr<FoundCheckpoint> FindCheckpoint(const std::string& path);
+
 // Deletes all but the `keep` newest complete checkpoints (and incomplete ones older than
 // those). Each is renamed out of sight before its files go, so a kill leaves no half one.
 // Requires keep >= 1. Call from one process, not during a save.

@@ -10,7 +10,7 @@ namespace {
 constexpr std::string_view kStepPrefix = "step-";
 }  // namespace
 
-std::string CheckpointsDir(const std::string& run_dir) { return run_dir + "/checkpoints"; }
+std::string CheckpointsDir(const std::string& run_dir) { return run_dir + "/" + kCheckpointsName; }
 
 std::string StepName(int64_t step) {
   CHECK_GE(step, 0);

@@ -10,6 +10,7 @@
 namespace plinth::storage {
 
 inline constexpr char kManifestName[] = "manifest.pb";
+inline constexpr char kCheckpointsName[] = "checkpoints";
 // Everything uncommitted or being deleted starts with this; readers skip it, and the next
 // save deletes it.
 inline constexpr char kTemporaryPrefix[] = ".tmp-";

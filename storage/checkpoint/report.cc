@@ -12,20 +12,14 @@
 #include "plinth/hardware/base/check.h"
 #include "plinth/hardware/base/status_macros.h"
 #include "plinth/storage/checkpoint/catalog.h"
-#include "plinth/storage/checkpoint/layout.h"
 #include "plinth/storage/checkpoint/reader.h"
 #include "plinth/storage/io/checksum.h"
-#include "plinth/storage/io/directory.h"
 
 namespace plinth::storage {
 namespace {
 
 absl::StatusOr<std::unique_ptr<CheckpointReader>> OpenPath(const std::string& path) {
-  ASSIGN_OR_RETURN(const std::vector<std::string> names, ListDirectory(path));
-  const bool is_run = !std::binary_search(names.begin(), names.end(), kManifestName) &&
-                      std::binary_search(names.begin(), names.end(), "checkpoints");
-  if (!is_run) return CheckpointReader::Open(path);
-  ASSIGN_OR_RETURN(const FoundCheckpoint found, FindLatest(path));
+  ASSIGN_OR_RETURN(const FoundCheckpoint found, FindCheckpoint(path));
   return CheckpointReader::Open(found.dir);
 }
 
