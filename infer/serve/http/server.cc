@@ -225,7 +225,12 @@ class ThreadedServer : public Server {
       buffer.commit(n);
     }
     stream.set_deadline(absl::Now() + options_.request_deadline);
-    beast_http::read(stream, buffer, parser, ec);
+    beast_http::read_header(stream, buffer, parser, ec);
+    if (!ec && boost::beast::iequals(parser.get()[beast_http::field::expect], "100-continue")) {
+      // The client waits with its body until it is told that the header was no reason to refuse.
+      boost::asio::write(stream, boost::asio::buffer("HTTP/1.1 100 Continue\r\n\r\n", 25), ec);
+    }
+    if (!ec) beast_http::read(stream, buffer, parser, ec);
     if (ec) {
       AnswerUnreadable(stream, ec);
       return false;

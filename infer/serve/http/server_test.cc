@@ -43,6 +43,18 @@ TEST(HttpServer, AnswersAndKeepsTheConnection) {
   EXPECT_THAT(client.ReadAll(), AllOf(HasSubstr("GET /1 - "), HasSubstr("GET /2 - ")));
 }
 
+TEST(HttpServer, AClientThatWaitsIsToldToContinue) {
+  const auto server = StartOrDie({}, Echo);
+  RawClient client(server->port());
+  client.Send("POST /x HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n");
+  EXPECT_EQ(client.ReadUntil("\r\n\r\n"), "HTTP/1.1 100 Continue\r\n\r\n");
+  client.Send("hello");
+  EXPECT_THAT(client.ReadUntil("hello"), StartsWith("HTTP/1.1 200"));
+  // A body that is too large is refused before it is sent.
+  client.Send("POST / HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 99999999\r\n\r\n");
+  EXPECT_THAT(client.ReadAll(), StartsWith("HTTP/1.1 413"));
+}
+
 TEST(HttpServer, HeadHasNoBody) {
   const auto server = StartOrDie({}, Echo);
   RawClient client(server->port());
