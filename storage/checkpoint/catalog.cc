@@ -65,6 +65,13 @@ absl::StatusOr<FoundCheckpoint> FindCheckpoint(const std::string& path) {
                              ") nor a run (it has no " + kCheckpointsName + "/)");
 }
 
+absl::Status CheckCanSave(const std::string& run_dir, Syscalls& syscalls) {
+  // Left behind by a kill it is a temporary entry, which the next save deletes.
+  const std::string probe = CheckpointsDir(run_dir) + "/" + kTemporaryPrefix + "probe";
+  RETURN_IF_ERROR(MakeDirectories(probe, syscalls));
+  return RemoveTree(probe, syscalls);
+}
+
 absl::Status KeepLast(const std::string& run_dir, int keep, Syscalls& syscalls) {
   CHECK_GE(keep, 1);
   const std::string dir = CheckpointsDir(run_dir);

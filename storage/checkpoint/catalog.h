@@ -32,6 +32,11 @@ absl::StatusOr<FoundCheckpoint> FindLatest(const std::string& run_dir,
 // directory that is neither, saying what it lacks; those of ListDirectory when it is none.
 absl::StatusOr<FoundCheckpoint> FindCheckpoint(const std::string& path);
 
+// OK when a checkpoint of this run could be begun now: by making and removing a directory where
+// they go. For the start of a run, which would otherwise learn it at its first save.
+// Errors: those of ErrnoStatus, naming the path.
+absl::Status CheckCanSave(const std::string& run_dir, Syscalls& syscalls = RealSyscalls());
+
 // Deletes all but the `keep` newest complete checkpoints (and incomplete ones older than
 // those). Each is renamed out of sight before its files go, so a kill leaves no half one.
 // Requires keep >= 1. Call from one process, not during a save.

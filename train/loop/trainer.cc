@@ -111,6 +111,7 @@ absl::Status Trainer::Open() {
   RETURN_IF_ERROR(storage::MakeDirectories(config().run_dir(), *options_.syscalls));
   if (leader()) {
     ASSIGN_OR_RETURN(lock_, storage::DirectoryLock::Acquire(config().run_dir()));
+    RETURN_IF_ERROR(storage::CheckCanSave(config().run_dir(), *options_.syscalls));
   }
   return absl::OkStatus();
 }

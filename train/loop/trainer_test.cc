@@ -201,6 +201,24 @@ TEST(TrainerErrorsTest, DamagedCheckpointsAreNotReplacedByAFreshStart) {
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr("remove the damaged")));
 }
 
+TEST(TrainerErrorsTest, ARunThatCannotSaveDoesNotBegin) {
+  config::RunConfig config = testing::MakeTinyRun(Directory("cannot_save"));
+  config.mutable_train()->set_steps(2);
+  ASSERT_OK(storage::MakeDirectories(config.train().run_dir()));
+  storage::FaultySyscalls forbidden;
+  forbidden.fail_at = 0;
+  forbidden.error = EACCES;
+  const Outcome outcome = RunAlone({.config = config, .syscalls = &forbidden});
+  EXPECT_THAT(outcome.status, StatusIs(absl::StatusCode::kPermissionDenied,
+                                       HasSubstr("/checkpoints: create directory")));
+  ASSERT_OK(storage::WriteFileAtomically(config.train().run_dir() + "/checkpoints", "a file"));
+  const Outcome in_the_way = RunAlone({.config = config});
+  EXPECT_FALSE(in_the_way.status.ok());
+  EXPECT_THAT(std::string(in_the_way.status.message()), HasSubstr("/run/checkpoints"));
+  ASSERT_OK(storage::RemoveTree(config.train().run_dir()));
+  EXPECT_OK(RunAlone({.config = config}).status);
+}
+
 TEST(TrainerErrorsTest, ASecondTrainingInARunDirectoryIsRefused) {
   config::RunConfig config = testing::MakeTinyRun(Directory("twice"));
   config.mutable_train()->set_steps(2);
