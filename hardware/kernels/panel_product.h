@@ -30,6 +30,9 @@ namespace hn = hwy::HWY_NAMESPACE;
 inline constexpr int64_t kPanel = 16;  // columns that lie side by side in memory
 
 // Operands of one product; all strides count elements. B is float, or uint16_t for bf16.
+// A panel of bf16 holds its steps in pairs, so that one load, a shift and a mask widen both:
+//   b[p, k, l] lies at (k/2)*32 + 2*l + k%2; a last step without a partner at k*16 + l
+// Its b_k is kPanel; a piece of k begins at an even step.
 template <class B>
 struct PanelProduct {
   const float* a = nullptr;
@@ -57,13 +60,33 @@ constexpr int RowsBeside(int panels) {
   return panels == 8 ? (rows >= 1 ? 1 : 0) : (rows < 8 ? rows : 8);
 }
 
-HWY_INLINE PanelVec LoadPanelVec(const float* b) { return hn::LoadU(PanelTag(), b); }
-HWY_INLINE PanelVec LoadPanelVec(const uint16_t* b) {
-  const PanelTag d;
-  const hn::RebindToUnsigned<PanelTag> du;
-  const hn::Rebind<uint16_t, PanelTag> d16;
-  return hn::BitCast(d, hn::ShiftLeft<16>(hn::PromoteTo(du, hn::LoadU(d16, b))));
-}
+// How the elements of a row of b become floats.
+struct LoadPlain {  // 16 floats, or 16 bf16 that lie side by side
+  HWY_INLINE PanelVec operator()(const float* b, int64_t column) const {
+    return hn::LoadU(PanelTag(), b + column);
+  }
+  HWY_INLINE PanelVec operator()(const uint16_t* b, int64_t column) const {
+    const PanelTag d;
+    const hn::RebindToUnsigned<PanelTag> du;
+    const hn::Rebind<uint16_t, PanelTag> d16;
+    return hn::BitCast(d, hn::ShiftLeft<16>(hn::PromoteTo(du, hn::LoadU(d16, b + column))));
+  }
+};
+template <int kStep>  // 0 or 1: of a pair of bf16
+struct LoadOfPair {
+  HWY_INLINE PanelVec operator()(const uint16_t* b, int64_t column) const {
+    const hn::RebindToUnsigned<PanelTag> du;
+#if HWY_TARGET == HWY_SCALAR
+    return hn::BitCast(PanelTag(), hn::Set(du, uint32_t{b[2 * column + kStep]} << 16));
+#else
+    const hn::Repartition<uint16_t, decltype(du)> d16;
+    const auto pair = hn::BitCast(du, hn::LoadU(d16, b + 2 * column));
+    const auto bits =
+        kStep == 0 ? hn::ShiftLeft<16>(pair) : hn::And(pair, hn::Set(du, 0xffff0000u));
+    return hn::BitCast(PanelTag(), bits);
+#endif
+  }
+};
 
 // Registers of kRows x kPanels; fold expressions unroll, so that every index is a constant
 // and the arrays stay in registers at any optimisation level.
@@ -92,10 +115,10 @@ struct Block {
                            std::integer_sequence<int, v...>) {
     (hn::StoreU(row[v], PanelTag(), c + Column(v)), ...);
   }
-  template <int... v>
-  HWY_INLINE void LoadB(PanelVec (&row)[kVecs], const B* b, int64_t b_panel,
+  template <class Load, int... v>
+  HWY_INLINE void LoadB(PanelVec (&row)[kVecs], const B* b, int64_t b_panel, Load load,
                         std::integer_sequence<int, v...>) {
-    ((row[v] = LoadPanelVec(b + (v / kPanelVecs) * b_panel + Column(v % kPanelVecs))), ...);
+    ((row[v] = load(b + (v / kPanelVecs) * b_panel, Column(v % kPanelVecs))), ...);
   }
   template <int... v>
   HWY_INLINE void StepRow(PanelVec (&row)[kVecs], PanelVec a, const PanelVec (&b)[kVecs],
@@ -112,11 +135,11 @@ struct Block {
       (ZeroRow(sums[r], Vecs()), ...);
     }
   }
-  template <int... r>
-  HWY_INLINE void Step(const float* a, int64_t a_row, const B* b, int64_t b_panel,
+  template <class Load, int... r>
+  HWY_INLINE void Step(const float* a, int64_t a_row, const B* b, int64_t b_panel, Load load,
                        std::integer_sequence<int, r...>) {
     PanelVec b_row[kVecs];
-    LoadB(b_row, b, b_panel, Vecs());
+    LoadB(b_row, b, b_panel, load, Vecs());
     (StepRow(sums[r], hn::Set(PanelTag(), a[r * a_row]), b_row, Vecs()), ...);
   }
   template <int... r>
@@ -130,8 +153,17 @@ struct Block {
     const B* b = args.b;
     const int64_t a_row = args.a_row, a_k = args.a_k, b_panel = args.b_panel, b_k = args.b_k;
     block.Start(args.c, args.c_row, args.accumulate, Rows());
-    for (int64_t k = 0; k < args.K; ++k) {
-      block.Step(a, a_row, b, b_panel, Rows());
+    int64_t k = 0;
+    if constexpr (std::is_same_v<B, uint16_t>) {
+      for (; k + 1 < args.K; k += 2) {
+        block.Step(a, a_row, b, b_panel, LoadOfPair<0>(), Rows());
+        block.Step(a + a_k, a_row, b, b_panel, LoadOfPair<1>(), Rows());
+        a += 2 * a_k;
+        b += 2 * b_k;
+      }
+    }
+    for (; k < args.K; ++k) {
+      block.Step(a, a_row, b, b_panel, LoadPlain(), Rows());
       a += a_k;
       b += b_k;
     }

@@ -41,7 +41,7 @@ inline void CopyRow(const uint16_t* from, int64_t D, float* to) {
   const PanelTag d;
   constexpr int64_t kLanes = kPanel / kPanelVecs;
   int64_t i = 0;
-  for (; i + kLanes <= D; i += kLanes) hn::StoreU(LoadPanelVec(from + i), d, to + i);
+  for (; i + kLanes <= D; i += kLanes) hn::StoreU(LoadPlain()(from + i, 0), d, to + i);
   for (; i < D; ++i) to[i] = Bf16ToF32(from[i]);  // exact, so the same either way
   std::fill(to + D, to + PanelColumns(D), 0.0f);
 }

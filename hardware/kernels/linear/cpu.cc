@@ -1,6 +1,8 @@
 #include "plinth/hardware/kernels/linear/cpu.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <type_traits>
 #include <vector>
 
 #include "plinth/hardware/base/numeric.h"
@@ -17,15 +19,17 @@
 #define PLINTH_HARDWARE_KERNELS_LINEAR_CPU_ONCE_
 namespace plinth {
 
-// Panel `panel` of w [O, I], as LinearArgs describes it.
+// Panel `panel` of w [O, I] where `packed` begins, in the order of PackedIndex.
 template <class From, class To, class Convert>
 void PackPanel(const TensorView& w, int64_t panel, To* packed, const Convert& convert) {
+  constexpr bool kBf16 = std::is_same_v<To, uint16_t>;
   const int64_t first = panel * kLinearPanel, I = w.dim(1);
   const int64_t count = std::min(kLinearPanel, w.dim(0) - first);
   const From* rows = w.ptr<From>() + first * w.strides[0];
-  for (int64_t i = 0; i < I; ++i, packed += kLinearPanel) {
-    for (int64_t o = 0; o < count; ++o) packed[o] = convert(rows[o * w.strides[0] + i]);
-    std::fill(packed + count, packed + kLinearPanel, To{0});
+  for (int64_t i = 0; i < I; ++i) {
+    for (int64_t o = 0; o < kLinearPanel; ++o) {
+      packed[PackedIndex(o, i, I, kBf16)] = o < count ? convert(rows[o * w.strides[0] + i]) : To{0};
+    }
   }
 }
 
@@ -36,7 +40,7 @@ HWY_BEFORE_NAMESPACE();
 namespace plinth {
 namespace HWY_NAMESPACE {
 
-// Steps of k after which a block of weights still lies in a 48 KiB L1 cache beside x.
+// Steps of k, even, after which a block of weights still lies in a 48 KiB L1 cache beside x.
 constexpr int64_t kStepsInL1 = 192;
 // Bytes of x that a pass over the weights may use, of a core's L2 cache.
 constexpr int64_t kBytesOfX = int64_t{1} << 20;

@@ -6,7 +6,8 @@
 // prefill and a reply does not depend on what else is in the batch.
 //
 // Packed weight: panels of 16 output rows, interleaved: packed[o/16][i][o%16], the last
-// panel padded with zeros. A decode step then streams memory once, in order.
+// panel padded with zeros. A decode step then streams memory once, in order. bf16 panels
+// interleave two i as well, see PackedIndex.
 // Types    x, y, bias f32; weight f32 or bf16 (widened to f32, products in f32).
 // Cost     no allocation when packed; else packs panel by panel into host memory.
 // Machines without fused multiply-add round each step twice: other bits, same contract.
@@ -18,6 +19,14 @@
 namespace plinth {
 
 constexpr int64_t kLinearPanel = 16;
+
+// Where w[o, i] of [O, I] lies in its packed form. bf16 comes in pairs i, i + 1, which one
+// vector load brings as 32-bit lanes; a last i without a partner lies plainly.
+constexpr int64_t PackedIndex(int64_t o, int64_t i, int64_t I, bool bf16) {
+  const int64_t panel = o / kLinearPanel * I * kLinearPanel, lane = o % kLinearPanel;
+  if (!bf16 || (i == I - 1 && i % 2 == 0)) return panel + i * kLinearPanel + lane;
+  return panel + (i - i % 2) * kLinearPanel + 2 * lane + i % 2;
+}
 
 struct LinearArgs {
   TensorView x_TI;    // rows may be strided

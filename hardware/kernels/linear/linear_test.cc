@@ -159,6 +159,7 @@ TEST_P(LinearTest, SeveralPassesOverALongInput) {
   EXPECT_TRUE(AllClose(all, Reference(p, Weight::kF32), ToleranceFor(p.I)));
 }
 
+// Written out apart from PackedIndex.
 TEST_P(LinearTest, PacksAsDescribed) {
   const int64_t O = 19, I = 3;
   const Values w = SampleFloats(O * I, 2);
@@ -169,7 +170,8 @@ TEST_P(LinearTest, PacksAsDescribed) {
       const float expected = o < O ? w[o * I + i] : 0;
       const int64_t at = (o / 16 * I + i) * 16 + o % 16;
       EXPECT_EQ(f32[at], expected);
-      EXPECT_EQ(bf16[at], F32ToBf16(expected));
+      const int64_t pair_at = o / 16 * 48 + (i == 2 ? 32 + o % 16 : 2 * (o % 16) + i);
+      EXPECT_EQ(bf16[pair_at], F32ToBf16(expected));
     }
   }
 }

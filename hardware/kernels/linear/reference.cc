@@ -7,10 +7,9 @@ namespace plinth {
 void LinearReference(const LinearArgs& args, Threads&) {
   const int64_t I = args.x_TI.dim(1);
   const auto weight = [&](int64_t o, int64_t i) -> double {
-    const int64_t at = args.packed ? (o / kLinearPanel * I + i) * kLinearPanel + o % kLinearPanel
-                                   : o * args.w.strides[0] + i;
-    return args.w.dtype == DType::kBf16 ? Bf16ToF32(args.w.ptr<uint16_t>()[at])
-                                        : args.w.ptr<float>()[at];
+    const bool bf16 = args.w.dtype == DType::kBf16;
+    const int64_t at = args.packed ? PackedIndex(o, i, I, bf16) : o * args.w.strides[0] + i;
+    return bf16 ? Bf16ToF32(args.w.ptr<uint16_t>()[at]) : args.w.ptr<float>()[at];
   };
   for (int64_t t = 0; t < args.x_TI.dim(0); ++t) {
     const float* x = args.x_TI.ptr<float>() + t * args.x_TI.strides[0];
