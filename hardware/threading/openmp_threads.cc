@@ -31,4 +31,9 @@ void Threads::ParallelFor(int64_t n, int64_t grain,
   }
 }
 
+void Threads::LeaveTeam() {
+  // Refused inside a loop, where the team is in use.
+  if (!omp_in_parallel()) omp_pause_resource(omp_pause_soft, omp_get_initial_device());
+}
+
 }  // namespace plinth

@@ -96,4 +96,6 @@ void Threads::ParallelFor(int64_t n, int64_t grain,
   impl_->Run(n, parts, body);
 }
 
+void Threads::LeaveTeam() {}  // helpers belong to a Threads, and sleep
+
 }  // namespace plinth

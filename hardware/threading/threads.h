@@ -32,6 +32,12 @@ class Threads {
   void ParallelFor(int64_t n, int64_t grain,
                    const std::function<void(int64_t begin, int64_t end)>& body);
 
+  // Ends the helpers that wait for the calling thread's next loop; that loop starts new ones,
+  // which costs about as much as it takes to start a thread. For a thread that will run no loop
+  // for a while: OpenMP helpers spin between loops only while all teams of the process together
+  // have no more threads than there are CPUs, so a team that nobody uses slows the others.
+  static void LeaveTeam();
+
  private:
   class Impl;
   const int count_;

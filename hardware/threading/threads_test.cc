@@ -1,5 +1,6 @@
 #include "plinth/hardware/threading/threads.h"
 
+#include <algorithm>
 #include <atomic>
 #include <vector>
 
@@ -21,6 +22,20 @@ TEST(Threads, CoversEachItemOnce) {
         for (const auto& hit : hits) EXPECT_EQ(hit, 1);
       }
     }
+  }
+}
+
+TEST(Threads, ATeamThatWasLeftComesBack) {
+  Threads threads(3);
+  for (int round = 0; round < 3; ++round) {
+    std::vector<int> seen(100, 0);
+    threads.ParallelFor(100, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) ++seen[i];
+      Threads::LeaveTeam();  // no effect inside a loop
+    });
+    EXPECT_EQ(std::count(seen.begin(), seen.end(), 1), 100);
+    Threads::LeaveTeam();
+    Threads::LeaveTeam();
   }
 }
 

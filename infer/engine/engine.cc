@@ -178,6 +178,7 @@ absl::Status Engine::Impl::Start() {
                    KvCache::Create(dims, {.pages = pages, .page_tokens = page}, allocator_));
   limits_ = {.max_tokens = std::min(dims.max_positions, pages * page), .end_ids = options_.end_ids};
   RETURN_IF_ERROR(PackWeights());
+  Threads::LeaveTeam();  // from here on the engine's own thread computes
   Publish(0);
   thread_ = std::thread([this] { Run(); });
   return absl::OkStatus();
@@ -253,7 +254,11 @@ void Engine::Impl::Run() {
 bool Engine::Impl::WaitForWork() {
   std::unique_lock lock(mutex_);
   in_step_ = false;
-  wake_.wait(lock, [this] { return stopping_ || !waiting_.empty() || !running_.empty(); });
+  const auto ready = [this] { return stopping_ || !waiting_.empty() || !running_.empty(); };
+  if (!ready()) {
+    Threads::LeaveTeam();
+    wake_.wait(lock, ready);
+  }
   in_step_ = !stopping_;
   step_start_ = Clock::now();
   return !stopping_;
