@@ -1,16 +1,10 @@
 #include "plinth/comm/collective/fingerprint.h"
 
-#include <algorithm>
-#include <cstddef>
-#include <vector>
-
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 
 namespace plinth::comm {
-namespace {
 
-std::string OpText(OpKind op) {
+std::string OpName(OpKind op) {
   switch (op) {
     case OpKind::kBarrier:
       return "barrier";
@@ -22,9 +16,33 @@ std::string OpText(OpKind op) {
       return "all_gather";
     case OpKind::kBroadcast:
       return "broadcast";
+    case OpKind::kReduce:
+      return "reduce";
+    case OpKind::kGather:
+      return "gather";
+    case OpKind::kScatter:
+      return "scatter";
+    case OpKind::kAllToAll:
+      return "all_to_all";
+    case OpKind::kReduceScatterV:
+      return "reduce_scatter_v";
+    case OpKind::kAllGatherV:
+      return "all_gather_v";
+    case OpKind::kAllToAllV:
+      return "all_to_all_v";
+    case OpKind::kSend:
+      return "send";
+    case OpKind::kReceive:
+      return "receive";
+    case OpKind::kSplit:
+      return "split";
+    case OpKind::kAllocate:
+      return "allocate";
   }
   return absl::StrCat("operation ", static_cast<int>(op));
 }
+
+namespace {
 
 // A peer of another build may send a code that this one does not know.
 std::string DTypeText(DType dtype) {
@@ -34,48 +52,27 @@ std::string DTypeText(DType dtype) {
   return known ? std::string(DTypeName(dtype)) : absl::StrCat("dtype ", code);
 }
 
-// Index of the fingerprint that most ranks share; the first such.
-size_t MostCommon(std::span<const Fingerprint> prints) {
-  size_t best = 0;
-  int64_t best_votes = 0;
-  for (size_t i = 0; i < prints.size(); ++i) {
-    const int64_t votes = std::count(prints.begin(), prints.end(), prints[i]);
-    if (votes > best_votes) {
-      best = i;
-      best_votes = votes;
-    }
-  }
-  return best;
-}
-
 }  // namespace
 
-std::string ToString(const Fingerprint& print) {
-  const std::string head = absl::StrCat(OpText(print.op), " #", print.sequence);
-  if (print.op == OpKind::kBarrier) return head;
-  std::string detail = absl::StrCat(DTypeText(print.dtype), " x ", print.count);
-  // Sum is what an all-reduce is unless told otherwise.
+std::string ToString(const Fingerprint& print, std::string_view group) {
+  std::string head = absl::StrCat(OpName(print.op), " #", print.sequence);
+  if (!group.empty()) absl::StrAppend(&head, " of group ", std::string(group));
+  if (print.op == OpKind::kBarrier || print.op == OpKind::kSplit || print.op == OpKind::kAllocate) {
+    return head;
+  }
+  std::string detail = DTypeText(print.dtype);
+  // Ranks have counts of their own in an all_to_all_v.
+  if (print.op != OpKind::kAllToAllV) absl::StrAppend(&detail, " x ", print.count);
+  // Sum is what a reduction is unless told otherwise.
   if (print.reduce != ReduceOp::kNone && print.reduce != ReduceOp::kSum) {
     absl::StrAppend(&detail, ", ", std::string(ReduceOpName(print.reduce)));
   }
-  if (print.root >= 0) absl::StrAppend(&detail, ", root ", print.root);
-  return absl::StrCat(head, " (", detail, ")");
-}
-
-std::optional<std::string> DescribeMismatch(std::span<const Fingerprint> prints) {
-  if (prints.empty()) return std::nullopt;
-  const Fingerprint& common = prints[MostCommon(prints)];
-  std::vector<std::string> odd;
-  for (size_t rank = 0; rank < prints.size(); ++rank) {
-    if (prints[rank] == common) continue;
-    odd.push_back(absl::StrCat("rank ", rank, " called ", ToString(prints[rank])));
+  if (print.op == OpKind::kSend || print.op == OpKind::kReceive) {
+    absl::StrAppend(&detail, print.op == OpKind::kSend ? ", to rank " : ", from rank ", print.root);
+  } else if (print.root >= 0) {
+    absl::StrAppend(&detail, ", root ", print.root);
   }
-  if (odd.empty()) return std::nullopt;
-  const size_t others = prints.size() - odd.size();
-  return absl::StrCat(absl::StrJoin(odd, ", "), ", but ",
-                      others == 1 ? absl::StrCat("rank ", MostCommon(prints))
-                                  : absl::StrCat("the other ", others, " ranks"),
-                      " called ", ToString(common));
+  return absl::StrCat(head, " (", detail, ")");
 }
 
 }  // namespace plinth::comm

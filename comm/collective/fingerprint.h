@@ -3,9 +3,8 @@
 #define PLINTH_COMM_COLLECTIVE_FINGERPRINT_H_
 
 #include <cstdint>
-#include <optional>
-#include <span>
 #include <string>
+#include <string_view>
 
 #include "plinth/comm/collective/reduce.h"
 #include "plinth/hardware/tensor/dtype.h"
@@ -19,7 +18,24 @@ enum class OpKind : uint8_t {
   kReduceScatter = 3,
   kAllGather = 4,
   kBroadcast = 5,
+  kReduce = 6,
+  kGather = 7,
+  kScatter = 8,
+  kAllToAll = 9,
+  // The same with a count of its own for each rank, or for each pair of ranks.
+  kReduceScatterV = 10,
+  kAllGatherV = 11,
+  kAllToAllV = 12,
+  // Between two ranks.
+  kSend = 13,
+  kReceive = 14,
+  // Forms groups; obtains memory that the ranks share.
+  kSplit = 15,
+  kAllocate = 16,
 };
+
+// "all_reduce", "all_to_all_v"; "operation 99" for a code that this build does not know.
+std::string OpName(OpKind op);
 
 // Plain bytes on the wire: no padding, so equal fingerprints are equal bytes.
 struct Fingerprint {
@@ -35,13 +51,12 @@ struct Fingerprint {
 };
 static_assert(sizeof(Fingerprint) == 24);
 
-// "all_reduce #17 (f32 x 1024)", "broadcast #3 (u8 x 7, root 2)", "barrier #4".
+// "all_reduce #17 (f32 x 1024)", "broadcast #3 of group dp (u8 x 7, root 2)", "barrier #4",
+// "send #2 (f32 x 8, to rank 1)". The group is left out when its name is empty.
 // Any bytes are fit to print.
-std::string ToString(const Fingerprint& print);
-
-// One line that names each rank that differs from most (on a draw: from the lowest ranks) and
-// both fingerprints, the same text on every rank; nothing when all are equal. By rank.
-std::optional<std::string> DescribeMismatch(std::span<const Fingerprint> prints);
+std::string ToString(const Fingerprint& print, std::string_view group = {});
+// "all_reduce"; also for codes that this build does not know.
+std::string OpName(OpKind op);
 
 }  // namespace plinth::comm
 

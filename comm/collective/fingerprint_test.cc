@@ -37,20 +37,21 @@ TEST(Fingerprint, ReadsWell) {
   EXPECT_EQ(ToString(print), "operation 99 #4 (dtype 200 x 0, root 0)");
 }
 
-TEST(Fingerprint, NamesTheOddRanks) {
-  std::vector<Fingerprint> prints(4, AllReduceOf(8));
-  EXPECT_EQ(DescribeMismatch(prints), std::nullopt);
-  prints[2] = AllReduceOf(7);
-  EXPECT_THAT(DescribeMismatch(prints),
-              Optional(std::string("rank 2 called all_reduce #17 (f32 x 7), but the other 3 ranks "
-                                   "called all_reduce #17 (f32 x 8)")));
-  prints[0] = AllReduceOf(8, ReduceOp::kMin);
-  EXPECT_THAT(DescribeMismatch(prints),
-              Optional(HasSubstr("rank 0 called all_reduce #17 (f32 x 8, min), rank 2 called")));
-  prints.resize(2);
-  EXPECT_THAT(DescribeMismatch(prints),
-              Optional(std::string("rank 1 called all_reduce #17 (f32 x 8), but rank 0 called "
-                                   "all_reduce #17 (f32 x 8, min)")));
+TEST(Fingerprint, SaysOfWhichGroupAndBetweenWhom) {
+  EXPECT_EQ(ToString(AllReduceOf(8), "dp"), "all_reduce #17 of group dp (f32 x 8)");
+  Fingerprint print;
+  print.sequence = 2;
+  print.op = OpKind::kSend;
+  print.count = 8;
+  print.root = 1;
+  EXPECT_EQ(ToString(print), "send #2 (f32 x 8, to rank 1)");
+  print.op = OpKind::kReceive;
+  EXPECT_EQ(ToString(print), "receive #2 (f32 x 8, from rank 1)");
+  print.op = OpKind::kAllToAllV;
+  print.root = -1;
+  EXPECT_EQ(ToString(print, "ep"), "all_to_all_v #2 of group ep (f32)");
+  print.op = OpKind::kSplit;
+  EXPECT_EQ(ToString(print), "split #2");
 }
 
 }  // namespace
