@@ -2,8 +2,6 @@
 
 #include <arpa/inet.h>
 #include <fcntl.h>
-#include <ifaddrs.h>
-#include <net/if.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -117,6 +115,16 @@ std::string SocketAddress::ToString() const {
   return absl::StrCat(host, ":", port);
 }
 
+std::string SocketAddress::Host() const {
+  char host[NI_MAXHOST];
+  if (const in_addr* four = Ipv4Of(*this)) return inet_ntop(AF_INET, four, host, sizeof(host));
+  if (getnameinfo(reinterpret_cast<const sockaddr*>(&storage), length, host, sizeof(host), nullptr,
+                  0, NI_NUMERICHOST) != 0) {
+    return "unknown address";
+  }
+  return host;
+}
+
 bool SocketAddress::IsLoopback() const {
   if (const in_addr* four = Ipv4Of(*this)) return ntohl(four->s_addr) >> 24 == 127;
   return IN6_IS_ADDR_LOOPBACK(&reinterpret_cast<const sockaddr_in6*>(&storage)->sin6_addr);
@@ -142,33 +150,6 @@ absl::StatusOr<std::vector<SocketAddress>> Resolve(const std::string& host, int 
     addresses.push_back(address);
   }
   return addresses;
-}
-
-std::vector<std::string> InterfaceAddresses(bool include_loopback) {
-  ifaddrs* found = nullptr;
-  if (getifaddrs(&found) != 0) return {};
-  const std::unique_ptr<ifaddrs, void (*)(ifaddrs*)> owner(found, freeifaddrs);
-  std::vector<std::string> loopback;
-  std::vector<std::string> others;
-  for (const ifaddrs* entry = found; entry != nullptr; entry = entry->ifa_next) {
-    if (entry->ifa_addr == nullptr || (entry->ifa_flags & IFF_UP) == 0) continue;
-    const int family = entry->ifa_addr->sa_family;
-    if (family != AF_INET && family != AF_INET6) continue;
-    SocketAddress address;
-    address.length = family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
-    std::memcpy(&address.storage, entry->ifa_addr, address.length);
-    const auto* six = reinterpret_cast<const sockaddr_in6*>(&address.storage);
-    if (family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&six->sin6_addr)) continue;
-    char host[NI_MAXHOST];
-    if (getnameinfo(entry->ifa_addr, address.length, host, sizeof(host), nullptr, 0,
-                    NI_NUMERICHOST) != 0) {
-      continue;
-    }
-    (address.IsLoopback() ? loopback : others).push_back(host);
-  }
-  if (!include_loopback) return others;
-  loopback.insert(loopback.end(), others.begin(), others.end());
-  return loopback;
 }
 
 absl::StatusOr<Fd> Connect(const SocketAddress& address, absl::Time deadline) {
@@ -208,6 +189,45 @@ absl::StatusOr<Fd> Accept(const Fd& listener, absl::Time deadline) {
     }
     RETURN_IF_ERROR(WaitFor(listener.get(), POLLIN, deadline)) << "accept";
   }
+}
+
+absl::StatusOr<SocketAddress> LocalAddress(const Fd& connection) {
+  SocketAddress address;
+  address.length = sizeof(address.storage);
+  if (getsockname(connection.get(), reinterpret_cast<sockaddr*>(&address.storage),
+                  &address.length) != 0) {
+    return SystemError("getsockname", errno);
+  }
+  return address;
+}
+
+absl::StatusOr<SocketAddress> RemoteAddress(const Fd& connection) {
+  SocketAddress address;
+  address.length = sizeof(address.storage);
+  if (getpeername(connection.get(), reinterpret_cast<sockaddr*>(&address.storage),
+                  &address.length) != 0) {
+    return SystemError("getpeername", errno);
+  }
+  return address;
+}
+
+void ProbeIdle(const Fd& connection, int probes) {
+  const int one = 1;
+  const int fd = connection.get();
+  setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof(one));
+  setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &one, sizeof(one));
+  setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &one, sizeof(one));
+  setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof(probes));
+}
+
+absl::Duration SilenceOf(const Fd& connection) {
+  tcp_info info{};
+  socklen_t length = sizeof(info);
+  if (getsockopt(connection.get(), IPPROTO_TCP, TCP_INFO, &info, &length) != 0 ||
+      (info.tcpi_unacked == 0 && info.tcpi_probes == 0)) {
+    return absl::ZeroDuration();
+  }
+  return absl::Milliseconds(info.tcpi_last_ack_recv);
 }
 
 absl::Status SendAll(const Fd& fd, std::span<const std::byte> bytes, absl::Time deadline) {

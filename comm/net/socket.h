@@ -44,16 +44,13 @@ struct SocketAddress {
   socklen_t length = 0;
 
   std::string ToString() const;  // "127.0.0.1:29500", "[::1]:29500"
+  std::string Host() const;      // "127.0.0.1", "::1"; an IPv4 address mapped into IPv6 as such
   bool IsLoopback() const;       // 127.0.0.0/8, ::1, or the former mapped into IPv6
 };
 
 // Addresses of `host` (a name or a numeric address), in the resolver's order. One attempt; the
 // resolver's own time limit applies. kUnavailable when the name is not known (yet).
 absl::StatusOr<std::vector<SocketAddress>> Resolve(const std::string& host, int port);
-
-// Numeric addresses of this machine's interfaces that are up: loopback first when
-// `include_loopback`, link-local ones left out.
-std::vector<std::string> InterfaceAddresses(bool include_loopback);
 
 absl::StatusOr<Fd> Connect(const SocketAddress& address, absl::Time deadline);
 
@@ -65,6 +62,18 @@ struct Listener {
 // kAlreadyExists when the port is taken.
 absl::StatusOr<Listener> Listen(int port);
 absl::StatusOr<Fd> Accept(const Fd& listener, absl::Time deadline);
+
+// The addresses of a connection's two ends.
+absl::StatusOr<SocketAddress> LocalAddress(const Fd& connection);
+absl::StatusOr<SocketAddress> RemoteAddress(const Fd& connection);
+
+// Makes the system ask an idle connection's host once a second whether it is there, and end the
+// connection when `probes` in a row (1 to 127) stay unanswered: a host that vanishes says no
+// goodbye. Data that is on its way suspends the probes.
+void ProbeIdle(const Fd& connection, int probes);
+
+// How long the other host has left a probe or data unconfirmed; zero when it owes nothing.
+absl::Duration SilenceOf(const Fd& connection);
 
 // All bytes or an error.
 absl::Status SendAll(const Fd& fd, std::span<const std::byte> bytes, absl::Time deadline);

@@ -1,76 +1,86 @@
 #include "plinth/comm/rendezvous/environment.h"
 
-#include <cstdint>
 #include <cstdlib>
-#include <string>
-#include <utility>
 #include <vector>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "plinth/comm/rendezvous/launchers.h"
 #include "plinth/hardware/base/status_macros.h"
 
 namespace plinth::comm {
 namespace {
 
-constexpr const char* kRequired[] = {"RANK",        "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE",
-                                     "MASTER_ADDR", "MASTER_PORT"};
+constexpr const char kNone[] = "none";
 
-std::string TextOf(const EnvironmentLookup& lookup, const char* name) {
-  const char* value = lookup(name);
-  return value == nullptr ? std::string() : std::string(value);
-}
-
-absl::StatusOr<int> NumberOf(const EnvironmentLookup& lookup, const char* name, int least,
-                             int most) {
-  const std::string text = TextOf(lookup, name);
-  int value = 0;
-  if (!absl::SimpleAtoi(text, &value) || value < least || value > most) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(name, "=\"", text, "\" is not a whole number from ", least, " to ", most));
+// The launcher to follow; null for a world of one.
+absl::StatusOr<const Launcher*> ChooseLauncher(const EnvironmentValues& values) {
+  const std::string asked = values.Text("PLINTH_LAUNCHER");
+  if (asked == kNone) return nullptr;
+  std::vector<std::string> names;
+  for (const Launcher& launcher : Launchers()) {
+    names.push_back(launcher.name);
+    if (asked.empty() ? launcher.started(values) : asked == launcher.name) return &launcher;
   }
-  return value;
-}
-
-// `part` must lie below `whole`.
-absl::Status CheckBelow(const char* part_name, int part, const char* whole_name, int whole) {
-  if (part < whole) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat(part_name, "=", part, " is not below ", whole_name, "=", whole));
-}
-
-absl::Status CheckPlaces(const CommOptions& options) {
-  RETURN_IF_ERROR(CheckBelow("RANK", options.rank, "WORLD_SIZE", options.size));
-  RETURN_IF_ERROR(
-      CheckBelow("LOCAL_RANK", options.local_rank, "LOCAL_WORLD_SIZE", options.local_size));
-  if (options.local_size > options.size) {
-    return absl::InvalidArgumentError(absl::StrCat("LOCAL_WORLD_SIZE=", options.local_size,
-                                                   " is more than WORLD_SIZE=", options.size));
+  if (!asked.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat("PLINTH_LAUNCHER=\"", asked, "\" is none of ",
+                                                   absl::StrJoin(names, ", "), ", ", kNone));
   }
-  if (options.local_size == options.size && options.local_rank != options.rank) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("LOCAL_RANK=", options.local_rank, " differs from RANK=", options.rank,
-                     " though LOCAL_WORLD_SIZE=", options.local_size, " says all are on one host"));
+  for (const char* name : {"MASTER_ADDR", "MASTER_PORT"}) {
+    if (!values.Has(name)) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        name, " is set, but no launcher's variables such as RANK and WORLD_SIZE are: set them, or ",
+        "PLINTH_LAUNCHER=", kNone, " for a world of one"));
   }
-  return absl::OkStatus();
+  return nullptr;
 }
 
-absl::Status ReadExtras(const EnvironmentLookup& lookup, CommOptions& options) {
-  options.run_id = TextOf(lookup, "PLINTH_RUN_ID");
-  if (options.run_id.empty()) options.run_id = TextOf(lookup, "TORCHELASTIC_RUN_ID");
+// Other launchers that started this process, or one of its parents; an error when one of them
+// counts more processes than the chosen one has ranks.
+absl::StatusOr<std::vector<std::string>> OthersAround(const EnvironmentValues& values,
+                                                      const Launcher& chosen, int size) {
+  std::vector<std::string> others;
+  for (const Launcher& other : Launchers()) {
+    if (&other == &chosen || !other.started(values)) continue;
+    others.push_back(other.name);
+    const char* name = other.size_variable(values);
+    const absl::StatusOr<int> its_size = values.Number(name, 1, INT32_MAX);
+    if (!its_size.ok() || *its_size <= size) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        chosen.size_variable(values), "=", size, " (", chosen.name, ") is less than ", name, "=",
+        *its_size, " (", other.name, "): unset what is left over, or set PLINTH_LAUNCHER to the ",
+        "one to follow"));
+  }
+  return others;
+}
 
-  const std::string transport = TextOf(lookup, "PLINTH_TRANSPORT");
+absl::Status ReadTransport(const EnvironmentValues& values, CommOptions& options) {
+  const std::string transport = values.Text("PLINTH_TRANSPORT");
   if (transport == "shm") {
     options.transport = TransportKind::kShm;
   } else if (transport == "tcp") {
     options.transport = TransportKind::kTcp;
+  } else if (transport == "mpi") {
+    options.transport = TransportKind::kMpi;
+  } else if (transport == "nccl") {
+    options.transport = TransportKind::kNccl;
   } else if (!transport.empty() && transport != "auto") {
     return absl::InvalidArgumentError(
-        absl::StrCat("PLINTH_TRANSPORT=\"", transport, "\" is none of auto, shm, tcp"));
+        absl::StrCat("PLINTH_TRANSPORT=\"", transport, "\" is none of auto, shm, tcp, mpi, nccl"));
   }
+  return absl::OkStatus();
+}
 
-  const std::string timeout = TextOf(lookup, "PLINTH_COMM_TIMEOUT");
+absl::Status ReadExtras(const EnvironmentValues& values, CommOptions& options) {
+  if (values.Has("PLINTH_RUN_ID")) options.run_id = values.Text("PLINTH_RUN_ID");
+  RETURN_IF_ERROR(ReadTransport(values, options));
+  if (values.Has("PLINTH_NCCL_LIBRARY")) options.nccl_library = values.Text("PLINTH_NCCL_LIBRARY");
+  options.interfaces = values.Text("PLINTH_SOCKET_IFNAME");
+  if (values.Has("PLINTH_TCP_STREAMS")) {
+    ASSIGN_OR_RETURN(options.tcp_streams, values.Number("PLINTH_TCP_STREAMS", 1, kMostTcpStreams));
+  }
+  options.algorithm = values.Text("PLINTH_COMM_ALGORITHM");
+  const std::string timeout = values.Text("PLINTH_COMM_TIMEOUT");
   if (!timeout.empty() && (!absl::ParseDuration(timeout, &options.timeout) ||
                            options.timeout <= absl::ZeroDuration())) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -82,34 +92,36 @@ absl::Status ReadExtras(const EnvironmentLookup& lookup, CommOptions& options) {
 }  // namespace
 
 absl::StatusOr<CommOptions> OptionsFromEnvironment(const EnvironmentLookup& lookup) {
-  std::vector<std::string> present;
-  std::vector<std::string> missing;
-  for (const char* name : kRequired) {
-    (TextOf(lookup, name).empty() ? missing : present).push_back(name);
-  }
+  const EnvironmentValues values(lookup);
   CommOptions options;
-  RETURN_IF_ERROR(ReadExtras(lookup, options));
-  if (present.empty()) return options;
-  if (!missing.empty()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(absl::StrJoin(missing, ", "), " not set, though ",
-                     absl::StrJoin(present, ", "), present.size() == 1 ? " is" : " are",
-                     ": a launcher sets all of ", absl::StrJoin(kRequired, ", "), " or none"));
+  ASSIGN_OR_RETURN(const Launcher* launcher, ChooseLauncher(values));
+  if (launcher != nullptr) {
+    RETURN_IF_ERROR(launcher->read(values, options)) << launcher->name;
+    ASSIGN_OR_RETURN(std::vector<std::string> others,
+                     OthersAround(values, *launcher, options.size));
+    options.launcher = launcher->name;
+    if (!others.empty()) {
+      absl::StrAppend(&options.launcher, " inside ", absl::StrJoin(others, ", "));
+    }
   }
-  constexpr int kMostRanks = 1 << 20;
-  ASSIGN_OR_RETURN(options.size, NumberOf(lookup, "WORLD_SIZE", 1, kMostRanks));
-  ASSIGN_OR_RETURN(options.rank, NumberOf(lookup, "RANK", 0, kMostRanks));
-  ASSIGN_OR_RETURN(options.local_size, NumberOf(lookup, "LOCAL_WORLD_SIZE", 1, kMostRanks));
-  ASSIGN_OR_RETURN(options.local_rank, NumberOf(lookup, "LOCAL_RANK", 0, kMostRanks));
-  ASSIGN_OR_RETURN(options.store_port, NumberOf(lookup, "MASTER_PORT", 1, UINT16_MAX - 1));
-  RETURN_IF_ERROR(CheckPlaces(options));
-  options.store_host = TextOf(lookup, "MASTER_ADDR");
-  if (TextOf(lookup, "TORCHELASTIC_USE_AGENT_STORE") == "True") ++options.store_port;
+  RETURN_IF_ERROR(ReadExtras(values, options));
+  if (options.transport == TransportKind::kNccl) options.device = options.local_rank;
   return options;
 }
 
 absl::StatusOr<CommOptions> OptionsFromEnvironment() {
   return OptionsFromEnvironment([](const char* name) { return std::getenv(name); });
+}
+
+std::string ExplainOptions(const CommOptions& o) {
+  std::string text = absl::StrCat(o.launcher.empty() ? "no launcher" : o.launcher, ": rank ",
+                                  o.rank, " of ", o.size);
+  if (o.size == 1) return text;
+  absl::StrAppend(&text, ", ", o.local_rank, " of ", o.local_size, " on this host; ranks meet at ",
+                  o.store_host, ":", o.store_port);
+  if (o.store_ports > 1) absl::StrAppend(&text, "-", o.store_port + o.store_ports - 1);
+  if (!o.run_id.empty()) absl::StrAppend(&text, " as launch \"", o.run_id, "\"");
+  return text;
 }
 
 }  // namespace plinth::comm

@@ -1,29 +1,35 @@
-// CommOptions from the variables that torchrun and compatible launchers set.
+// CommOptions from the environment in which a launcher started this process.
 //
-//   RANK WORLD_SIZE LOCAL_RANK LOCAL_WORLD_SIZE MASTER_ADDR MASTER_PORT   all six, or none
-//   TORCHELASTIC_RUN_ID or PLINTH_RUN_ID    optional: tells launches apart
-//   TORCHELASTIC_USE_AGENT_STORE=True       the launcher itself listens on MASTER_PORT, so the
-//                                           next port is used
-//   PLINTH_TRANSPORT                        optional: auto, shm or tcp
-//   PLINTH_COMM_TIMEOUT                     optional: "60s", "5m"
+// The first of torchrun, openmpi, slurm and kubernetes whose variables are there is taken
+// (launchers.h tells which variables and how ranks meet); none is a world of one. Beside them:
+//
+//   PLINTH_LAUNCHER        torchrun, openmpi, slurm, kubernetes or none: this one, not the first
+//   PLINTH_RUN_ID          tells launches apart that meet at one port
+//   PLINTH_TRANSPORT       auto, shm, tcp, mpi or nccl
+//   PLINTH_SOCKET_IFNAME   interfaces of the tcp transport, see net/interface.h
+//   PLINTH_TCP_STREAMS     connections for data between two ranks, 1 to 16
+//   PLINTH_NCCL_LIBRARY    file name of NCCL, libnccl.so.2 by default
+//   PLINTH_COMM_TIMEOUT    "60s", "5m"
 #ifndef PLINTH_COMM_RENDEZVOUS_ENVIRONMENT_H_
 #define PLINTH_COMM_RENDEZVOUS_ENVIRONMENT_H_
 
-#include <functional>
+#include <string>
 
 #include "absl/status/statusor.h"
+#include "plinth/comm/rendezvous/environment_values.h"
 #include "plinth/comm/rendezvous/options.h"
 
 namespace plinth::comm {
 
-// Value of a variable, or null when it is not set; the shape of std::getenv.
-using EnvironmentLookup = std::function<const char*(const char* name)>;
-
-// A world of one when none of the six is set. kInvalidArgument, in one line that names the
-// variables, when some are missing, malformed or contradict each other.
+// kInvalidArgument, in one line that names the variables, when some of the launcher's are
+// missing, malformed or contradict each other, or when another launcher started more processes
+// than the world that was found has ranks: the sign of variables left over in a shell.
 absl::StatusOr<CommOptions> OptionsFromEnvironment(const EnvironmentLookup& lookup);
 // The same from this process's environment.
 absl::StatusOr<CommOptions> OptionsFromEnvironment();
+
+// In one line: the launcher, the rank's place, where ranks meet and as which launch.
+std::string ExplainOptions(const CommOptions& options);
 
 }  // namespace plinth::comm
 

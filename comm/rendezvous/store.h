@@ -7,6 +7,7 @@
 #define PLINTH_COMM_RENDEZVOUS_STORE_H_
 
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 
@@ -21,17 +22,21 @@
 namespace plinth::comm {
 
 // One rank's connection to the store; on rank 0 it owns the server too, which ends with it.
-// Thread-compatible.
+// Thread-safe.
 class Store {
  public:
   // Starts the server when options.rank is 0, then connects. While rank 0 is not up or its name
   // not known yet, retries with growing pauses until `deadline`; the error then tells the last
-  // reason. Errors that a retry cannot mend return at once: the port is taken (kAlreadyExists),
-  // the store refuses this rank or its host's name is a loopback address though the launch
-  // spans several hosts (kFailedPrecondition).
+  // reason. With several ports, one at which another launch or a foreign program answers is
+  // passed over. Errors that a retry cannot mend return at once: every port is taken
+  // (kAlreadyExists), the store refuses this rank or its host's name is a loopback address
+  // though the launch spans several hosts (kFailedPrecondition).
   static absl::StatusOr<std::unique_ptr<Store>> Open(const CommOptions& options,
                                                      absl::Time deadline);
   ~Store();
+
+  // The address by which this rank reaches rank 0's host.
+  const SocketAddress& local_address() const { return local_address_; }
 
   // CHECKs the limits of store_wire.h on keys and values.
   absl::Status Set(std::string_view key, std::string_view value, absl::Time deadline);
@@ -42,13 +47,17 @@ class Store {
 
  private:
   Store();
-  absl::Status ConnectWithRetries(const CommOptions& options, int port, absl::Time deadline);
-  absl::Status ConnectOnce(const CommOptions& options, int port, absl::Time deadline);
+  absl::Status ConnectWithRetries(const CommOptions& options, absl::Time deadline);
+  // One attempt at every port and address.
+  absl::Status ConnectOnce(const CommOptions& options, absl::Time deadline);
+  absl::Status Greet(const CommOptions& options, const SocketAddress& address, absl::Time deadline);
   absl::StatusOr<StoreAnswer> Ask(StoreOp op, std::string_view key, std::string_view value,
                                   absl::Time deadline);
 
   std::unique_ptr<StoreServer> server_;  // rank 0 only; outlives the connection below
+  std::mutex mutex_;                     // guards connection_: groups may form in several threads
   Fd connection_;
+  SocketAddress local_address_;
 };
 
 }  // namespace plinth::comm

@@ -27,13 +27,18 @@ constexpr absl::Duration kReplyPatience = absl::Seconds(1);
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<StoreServer>> StoreServer::Start(int port, int world_size,
+absl::StatusOr<std::unique_ptr<StoreServer>> StoreServer::Start(int port, int ports, int world_size,
                                                                 std::string run_id) {
   absl::StatusOr<Listener> listener = Listen(port);
+  for (int next = 1; next < ports && absl::IsAlreadyExists(listener.status()); ++next) {
+    listener = Listen(port + next);
+  }
   if (absl::IsAlreadyExists(listener.status())) {
     return absl::AlreadyExistsError(absl::StrCat(
-        "port ", port, " for the ranks to meet at is taken, perhaps by another launch on this ",
-        "host: choose another MASTER_PORT"));
+        ports == 1 ? "port " : "every port from ", port,
+        ports == 1 ? "" : absl::StrCat(" to ", port + ports - 1),
+        " for the ranks to meet at is taken, perhaps by another launch on this host: choose ",
+        "another MASTER_PORT"));
   }
   RETURN_IF_ERROR(listener.status()) << "store";
   Fd stop(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
@@ -131,8 +136,8 @@ std::string StoreServer::Greet(Client& client, std::string_view magic, std::stri
   std::getline(in, run_id);
   const auto refuse = [](const std::string& why) { return EncodeReply(StoreReply::kRefused, why); };
   if (run_id != run_id_) {
-    return refuse(
-        absl::StrCat("it belongs to launch \"", run_id_, "\", this rank to \"", run_id, "\""));
+    return EncodeReply(StoreReply::kOtherLaunch, absl::StrCat("it belongs to launch \"", run_id_,
+                                                              "\", this rank to \"", run_id, "\""));
   }
   if (world_size != world_size_) {
     return refuse(absl::StrCat("its launch has ", world_size_, " ranks, this rank's has ",

@@ -19,8 +19,9 @@ namespace plinth::comm {
 // value limits, one before a valid hello, or a total above 64 MiB ends its connection.
 class StoreServer {
  public:
-  // Port 0 lets the system choose. kAlreadyExists when another process listens on `port`.
-  static absl::StatusOr<std::unique_ptr<StoreServer>> Start(int port, int world_size,
+  // Takes the first of `ports` ports from `port` on that no other process listens on;
+  // kAlreadyExists when there is none. Port 0 lets the system choose.
+  static absl::StatusOr<std::unique_ptr<StoreServer>> Start(int port, int ports, int world_size,
                                                             std::string run_id);
   ~StoreServer();
 

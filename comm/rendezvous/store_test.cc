@@ -98,12 +98,72 @@ TEST(Store, KeepsLaunchesApart) {
                                                    HasSubstr("a rank 1 has joined already")));
 }
 
+// Two launches whose identities give the same port, side by side, started in any order.
+TEST(Store, LaunchesWithTheSamePortFindTheirOwn) {
+  const int port = FreePort();
+  const auto options = [&](int launch, int rank) {
+    CommOptions o = Options(rank, 2, port);
+    o.store_ports = 8;
+    o.run_id = absl::StrCat("launch ", launch);
+    return o;
+  };
+  std::vector<std::thread> ranks;
+  for (const int rank : {1, 0}) {
+    for (const int launch : {0, 1, 2}) {
+      ranks.emplace_back([&, launch, rank] {
+        ASSERT_OK_AND_ASSIGN(const auto store, Store::Open(options(launch, rank), Soon()));
+        ASSERT_OK(store->Set(absl::StrCat(rank), absl::StrCat("of ", launch), Soon()));
+        EXPECT_THAT(store->Wait(absl::StrCat(1 - rank), Soon()),
+                    IsOkAndHolds(absl::StrCat("of ", launch)));
+        ASSERT_OK(store->Set(absl::StrCat("seen by ", rank), "", Soon()));
+        ASSERT_OK(store->Wait(absl::StrCat("seen by ", 1 - rank), Soon()).status());
+        // Rank 0 takes the store with it: the other has its last answer by then, or loses it.
+        if (rank == 0) absl::SleepFor(absl::Milliseconds(100));
+      });
+    }
+  }
+  for (std::thread& rank : ranks) rank.join();
+
+  // Without a rank 0 of its own, a rank tells which launches it met instead.
+  ASSERT_OK_AND_ASSIGN(const auto zero, Store::Open(options(0, 0), Soon()));
+  EXPECT_THAT(Store::Open(options(7, 1), absl::Now() + absl::Milliseconds(100)),
+              StatusIs(absl::StatusCode::kDeadlineExceeded,
+                       HasSubstr("belongs to launch \"launch 0\", this rank to \"launch 7\"")));
+}
+
+TEST(Store, RankZeroTellsThatAllPortsAreTaken) {
+  ASSERT_OK_AND_ASSIGN(const Listener first, Listen(0));
+  const absl::StatusOr<Listener> second = Listen(first.port + 1);
+  if (!second.ok() && !absl::IsAlreadyExists(second.status())) GTEST_FAIL() << second.status();
+  CommOptions options = Options(0, 2, first.port);
+  options.store_ports = 2;
+  EXPECT_THAT(Store::Open(options, Soon()),
+              StatusIs(absl::StatusCode::kAlreadyExists,
+                       HasSubstr(absl::StrCat("every port from ", first.port, " to ",
+                                              first.port + 1, " for the ranks"))));
+}
+
+TEST(Store, HostMayBeSeveralNamesOfOneHost) {
+  CommOptions options = Options(0, 1, FreePort());
+  options.store_host = "no-such-host.invalid,::1,127.0.0.1";
+  ASSERT_OK_AND_ASSIGN(const auto store, Store::Open(options, Soon()));
+  EXPECT_TRUE(store->local_address().IsLoopback());
+}
+
 TEST(Store, RefusesLoopbackAcrossHosts) {
   CommOptions options = Options(0, 4, FreePort());
   options.local_size = 2;
   EXPECT_THAT(Store::Open(options, Soon()),
               StatusIs(absl::StatusCode::kFailedPrecondition,
                        AllOf(HasSubstr("MASTER_ADDR=127.0.0.1"), HasSubstr("several hosts"))));
+  // A name that is loopback is refused where rank 0 is not, whatever the order of ranks.
+  for (const int rank : {1, 2, 3}) {
+    options.rank = rank;
+    options.local_rank = rank / 2;  // dealt out in turn
+    options.store_host = "localhost";
+    EXPECT_THAT(Store::Open(options, Soon()), StatusIs(absl::StatusCode::kFailedPrecondition,
+                                                       HasSubstr("MASTER_ADDR=localhost")));
+  }
 }
 
 TEST(Store, SurvivesGarbage) {

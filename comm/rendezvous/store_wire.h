@@ -22,7 +22,9 @@ inline constexpr size_t kMaxStoreValueBytes = 64 * 1024;
 inline constexpr std::string_view kStoreMagic = "plinth-store-1";
 
 enum class StoreOp : uint8_t { kHello = 'H', kSet = 'S', kGet = 'G' };
-enum class StoreReply : uint8_t { kOk = 0, kNotFound = 1, kRefused = 2 };
+// kOtherLaunch: this store is of another launch; the own one may be at another port.
+enum class StoreReply : uint8_t { kOk = 0, kNotFound = 1, kRefused = 2, kOtherLaunch = 3 };
+inline constexpr uint8_t kLastStoreReply = 3;
 
 struct StoreAnswer {
   StoreReply code;
