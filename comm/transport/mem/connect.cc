@@ -1,25 +1,65 @@
 #include "plinth/comm/transport/mem/connect.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdlib>
+#include <cstring>
 
-#include "plinth/comm/transport/mailbox.h"
+#include "absl/strings/str_cat.h"
+#include "plinth/comm/transport/mailbox/layout.h"
+#include "plinth/comm/transport/mailbox/mailbox.h"
+#include "plinth/comm/transport/mailbox/regions.h"
 #include "plinth/hardware/base/check.h"
 
 namespace plinth::comm {
+namespace {
+
+constexpr int64_t kPageBytes = 4096;
+
+std::shared_ptr<std::byte> AllocatePages(int64_t bytes) {
+  const int64_t pages = std::max<int64_t>(1, (bytes + kPageBytes - 1) / kPageBytes);
+  auto* memory = static_cast<std::byte*>(std::aligned_alloc(kPageBytes, pages * kPageBytes));
+  return std::shared_ptr<std::byte>(memory, std::free);
+}
+
+// Threads address each other's memory anyway: all of it counts as registered, in one region whose
+// offsets are addresses.
+class OneAddressSpace final : public Regions {
+ public:
+  absl::StatusOr<SharedMemory> Allocate(Transport&, int64_t bytes, absl::Time,
+                                        std::optional<PeerFailure>&) override {
+    std::shared_ptr<std::byte> memory = AllocatePages(bytes);
+    if (memory == nullptr) {
+      return absl::ResourceExhaustedError(absl::StrCat("cannot allocate ", bytes, " bytes"));
+    }
+    std::memset(memory.get(), 0, bytes);
+    return SharedMemory(std::move(memory), bytes);
+  }
+  SharedPlace PlaceOf(const void* data, int64_t) const override {
+    return {1, reinterpret_cast<uintptr_t>(data)};
+  }
+  bool reads_peers() const override { return true; }
+  std::optional<PeerFailure> ReadPeer(int, uint64_t address, int64_t bytes, void* to) override {
+    std::memcpy(to, reinterpret_cast<const void*>(address), bytes);
+    return std::nullopt;
+  }
+  std::byte* AddressOf(int, const SharedPlace& place) const override {
+    return reinterpret_cast<std::byte*>(place.offset);
+  }
+};
+
+}  // namespace
 
 std::vector<std::unique_ptr<Transport>> ConnectMem(int size) {
-  const int64_t ring_bytes = MailboxView::DefaultRingBytes(size);
-  // The size is a multiple of the alignment, as every part of the block is.
-  void* memory = std::aligned_alloc(64, MailboxView::TotalBytes(size, ring_bytes));
-  CHECK(memory != nullptr) << "out of memory";
-  const std::shared_ptr<void> block(memory, std::free);
-  MailboxView view(static_cast<std::byte*>(memory), size, ring_bytes);
+  const MailboxSizes sizes = MailboxSizes::Default(size);
+  const std::shared_ptr<std::byte> block = AllocatePages(sizes.TotalBytes());
+  CHECK(block != nullptr) << "out of memory";
+  const MailboxView view(block.get(), sizes);
   view.Format();
   std::vector<std::unique_ptr<Transport>> ends;
   for (int rank = 0; rank < size; ++rank) {
-    ends.push_back(
-        std::make_unique<MailboxTransport>("mem", rank, view, block, [](int) { return true; }));
+    ends.push_back(std::make_unique<MailboxTransport>(
+        "mem", rank, view, block, [](int) { return true; }, std::make_unique<OneAddressSpace>()));
   }
   return ends;
 }

@@ -1,9 +1,10 @@
 // The group whose ranks are processes of one host, over one shared-memory segment.
 //
 // Rank 0 makes the segment in /dev/shm as a file without a name and publishes, through the
-// store, where its descriptor is (process, number) and a random id that the segment begins with.
-// The others open it through /proc. As it never has a name, two launches cannot meet in it and
-// no crash, at whatever moment, leaves it behind. The ranks must share a PID namespace and user.
+// store, where its descriptor is (process, number) and which file it is (inode). The others open it
+// through /proc. As it never has a name, two launches cannot meet in it and no crash, at whatever
+// moment, leaves it behind. Registered memory is made of more such files (shared_files.h). The
+// ranks must share a PID namespace and user.
 #ifndef PLINTH_COMM_TRANSPORT_SHM_CONNECT_H_
 #define PLINTH_COMM_TRANSPORT_SHM_CONNECT_H_
 

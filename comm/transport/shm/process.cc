@@ -1,8 +1,10 @@
 #include "plinth/comm/transport/shm/process.h"
 
 #include <fcntl.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
+#include <cstddef>
 #include <sstream>
 #include <string>
 
@@ -31,6 +33,21 @@ std::optional<int64_t> ProcessStartTicks(pid_t pid) {
   int64_t ticks = 0;
   if (!(fields >> ticks)) return std::nullopt;
   return ticks;
+}
+
+bool CopyFromProcess(pid_t pid, uint64_t address, int64_t bytes, void* to) {
+  auto* target = static_cast<std::byte*>(to);
+  while (bytes > 0) {
+    const iovec local{target, static_cast<size_t>(bytes)};
+    const iovec remote{reinterpret_cast<void*>(address), static_cast<size_t>(bytes)};
+    const ssize_t got = process_vm_readv(pid, &local, 1, &remote, 1, 0);
+    if (got <= 0) return false;
+    // A call moves less than asked for when it is more than the kernel takes at once.
+    target += got;
+    address += static_cast<uint64_t>(got);
+    bytes -= got;
+  }
+  return true;
 }
 
 }  // namespace plinth::comm

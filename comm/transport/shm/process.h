@@ -1,4 +1,4 @@
-// Whether another process still runs.
+// What one process can learn of another.
 #ifndef PLINTH_COMM_TRANSPORT_SHM_PROCESS_H_
 #define PLINTH_COMM_TRANSPORT_SHM_PROCESS_H_
 
@@ -13,6 +13,10 @@ namespace plinth::comm {
 // later process that got the same number. Nothing when there is no such process or it has ended
 // and only waits to be reaped.
 std::optional<int64_t> ProcessStartTicks(pid_t pid);
+
+// Copies from an address of another process. False when it is gone, or may not be read, or has no
+// such memory; `to` holds anything then.
+bool CopyFromProcess(pid_t pid, uint64_t address, int64_t bytes, void* to);
 
 }  // namespace plinth::comm
 
