@@ -6,6 +6,7 @@
 #define PLINTH_COMM_COMM_H_
 
 #include "plinth/comm/collective/buffer.h"        // IWYU pragma: export
+#include "plinth/comm/collective/call.h"          // IWYU pragma: export
 #include "plinth/comm/collective/communicator.h"  // IWYU pragma: export
 #include "plinth/comm/collective/reduce.h"        // IWYU pragma: export
 #include "plinth/comm/rendezvous/environment.h"   // IWYU pragma: export

@@ -55,12 +55,14 @@ INSTANTIATE_TEST_SUITE_P(Transports, CommunicatorProcess,
                          });
 
 TEST_P(CommunicatorProcess, AllCollectivesMatchTheReference) {
-  constexpr int64_t kCounts[] = {0, 1, 7};
+  constexpr int64_t kCounts[] = {0, 7, 300};
+  // Every dtype has its turn on threads.
+  constexpr DType kDTypes[] = {DType::kF32, DType::kF8E4M3};
   constexpr int64_t kLarge[] = {65535, 65537, 1 << 20};
   for (int size = 1; size <= 5; ++size) {
     const auto outcomes = Run(size, absl::Seconds(20), [&](Communicator& comm) -> std::string {
       if (size > 1 && comm.transport_name() != Name()) return "not the transport asked for";
-      const std::string failure = CheckAllCollectives(comm, kCounts);
+      const std::string failure = CheckAllCollectives(comm, kCounts, kDTypes);
       return failure.empty() ? CheckLargeAllReduce(comm, kLarge) : failure;
     });
     for (const RankOutcome& outcome : outcomes) EXPECT_EQ(outcome.report, "");
@@ -104,9 +106,12 @@ TEST_P(CommunicatorProcess, AMismatchReadsTheSameOnEveryRank) {
     return comm.Broadcast(BufferOf(std::span<float>(values)), comm.rank() == 2 ? 1 : 0).ToString();
   });
   for (const RankOutcome& outcome : outcomes) {
-    EXPECT_EQ(outcome.report,
-              "FAILED_PRECONDITION: rank 2 called broadcast #1 (f32 x 8, root 1), but the other 3 "
-              "ranks called broadcast #1 (f32 x 8, root 0)");
+    EXPECT_EQ(outcome.report, outcomes[0].report);
+    EXPECT_THAT(outcome.report,
+                HasSubstr("FAILED_PRECONDITION: rank 2 called broadcast #1 (f32 x 8, root 1) at "
+                          "communicator_process_test.cc:"));
+    EXPECT_THAT(outcome.report, HasSubstr(", but the other 3 ranks called broadcast #1 (f32 x 8, "
+                                          "root 0) at communicator_process_test.cc:"));
   }
 }
 
@@ -188,6 +193,27 @@ TEST_P(CommunicatorProcess, AMissingRankFailsTheForming) {
     EXPECT_THAT(outcomes[rank].report, HasSubstr("cannot form group world"));
     EXPECT_THAT(outcomes[rank].report, HasSubstr("rank 2 did not"));
   }
+}
+
+// Halves of a group, at work at the same time as the whole.
+TEST_P(CommunicatorProcess, SplitsIntoGroupsWithConnectionsOfTheirOwn) {
+  const auto outcomes = Run(4, absl::Seconds(20), [&](Communicator& comm) -> std::string {
+    auto half = comm.Split(comm.rank() % 2, -comm.rank(), "half");
+    if (!half.ok()) return half.status().ToString();
+    if ((*half)->transport_name() != Name() || (*half)->size() != 2) return "another group";
+    if ((*half)->group().world_ranks[(*half)->rank()] != comm.rank()) return "other ranks";
+    for (int round = 0; round < 30; ++round) {
+      std::vector<double> mine(3000 + round, comm.rank());
+      std::vector<double> all(200 * round, 1);
+      auto work = (*half)->AllReduceAsync(BufferOf(std::span<double>(mine)));
+      const absl::Status status = comm.AllReduce(BufferOf(std::span<double>(all)));
+      if (!status.ok() || !work->Wait(absl::Seconds(20)).ok()) return status.ToString();
+      if (mine.back() != (comm.rank() % 2 == 0 ? 2 : 4)) return "mixed up";
+      if (!all.empty() && all.back() != 4) return "mixed up with the whole";
+    }
+    return "";
+  });
+  for (const RankOutcome& outcome : outcomes) EXPECT_EQ(outcome.report, "");
 }
 
 // Two groups over one store beside a second launch, all busy at the same time.

@@ -4,7 +4,9 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <thread>
 #include <utility>
 
@@ -53,6 +55,21 @@ RankOutcome Finish(const Child& child) {
   return outcome;
 }
 
+// Connects the threads of one process into the groups that they split into.
+class ThreadGroups {
+ public:
+  std::unique_ptr<Transport> Connect(const GroupPlan& plan) {
+    std::lock_guard lock(mutex_);
+    auto& ends = ends_[plan.path];
+    if (ends.empty()) ends = ConnectMem(plan.size);
+    return std::move(ends[plan.rank]);
+  }
+
+ private:
+  std::mutex mutex_;  // guards what follows
+  std::map<std::string, std::vector<std::unique_ptr<Transport>>> ends_;
+};
+
 }  // namespace
 
 std::vector<RankOutcome> RunProcesses(int size, const std::function<std::string(int)>& body) {
@@ -65,12 +82,29 @@ std::vector<RankOutcome> RunProcesses(int size, const std::function<std::string(
 
 std::vector<std::string> RunThreads(int size, absl::Duration timeout,
                                     const std::function<std::string(Communicator&)>& body) {
+  const auto options = [timeout](int) {
+    GroupOptions group;
+    group.timeout = timeout;
+    return group;
+  };
+  return RunThreads(size, options, body);
+}
+
+std::vector<std::string> RunThreads(int size, const std::function<GroupOptions(int rank)>& options,
+                                    const std::function<std::string(Communicator&)>& body) {
+  ThreadGroups groups;
   std::vector<std::unique_ptr<Transport>> ends = ConnectMem(size);
   std::vector<std::string> reports(size);
   std::vector<std::thread> threads;
   for (int rank = 0; rank < size; ++rank) {
     threads.emplace_back([&, rank] {
-      Communicator comm(std::move(ends[rank]), timeout);
+      GroupOptions group = options(rank);
+      group.connector = [&groups](const GroupPlan& plan, absl::Time) {
+        GroupLinks links;
+        links.transport = groups.Connect(plan);
+        return links;
+      };
+      Communicator comm(std::move(ends[rank]), std::move(group));
       reports[rank] = body(comm);
     });
   }

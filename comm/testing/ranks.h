@@ -25,6 +25,10 @@ std::vector<RankOutcome> RunProcesses(int size, const std::function<std::string(
 std::vector<std::string> RunThreads(int size, absl::Duration timeout,
                                     const std::function<std::string(Communicator&)>& body);
 
+// The same with options made by `options(rank)`; the group can be split.
+std::vector<std::string> RunThreads(int size, const std::function<GroupOptions(int rank)>& options,
+                                    const std::function<std::string(Communicator&)>& body);
+
 // Options of one rank of a group on this host that meets at `port`.
 CommOptions LocalOptions(int rank, int size, int port, TransportKind transport,
                          absl::Duration timeout);
