@@ -1,92 +1,98 @@
 #include "plinth/comm/bench/measure.h"
 
 #include <algorithm>
-#include <cstddef>
-#include <span>
-#include <vector>
+#include <array>
+#include <chrono>
+#include <cstdint>
 
-#include "absl/time/clock.h"
 #include "plinth/comm/collective/buffer.h"
 #include "plinth/comm/collective/reduce.h"
 #include "plinth/hardware/base/check.h"
-#include "plinth/hardware/base/numeric.h"
 #include "plinth/hardware/base/status_macros.h"
+#include "plinth/hardware/perf/pinned.h"
 
 namespace plinth::comm {
 namespace {
 
-constexpr int64_t kBytesPerBatch = int64_t{64} << 20;
+using Clock = std::chrono::steady_clock;
+using Call = std::function<absl::Status()>;
 
-// Small whole numbers, so that sums are exact in both dtypes.
-float InputOf(int rank, int64_t i) { return static_cast<float>((i + rank) % 8); }
+constexpr int kCalibrationCalls = 4;
+constexpr double kMostCallsPerBatch = 1e5;
 
-void Put(DType dtype, std::byte* data, int64_t i, float value) {
-  if (dtype == DType::kF32) {
-    reinterpret_cast<float*>(data)[i] = value;
-  } else {
-    reinterpret_cast<uint16_t*>(data)[i] = F32ToBf16(value);
-  }
-}
-float Get(DType dtype, const std::byte* data, int64_t i) {
-  return dtype == DType::kF32 ? reinterpret_cast<const float*>(data)[i]
-                              : Bf16ToF32(reinterpret_cast<const uint16_t*>(data)[i]);
-}
-
-// Wrong elements, summed over the ranks.
-absl::StatusOr<int64_t> CountErrors(Communicator& comm, const Buffer& buffer) {
-  auto* data = static_cast<std::byte*>(buffer.data);
-  for (int64_t i = 0; i < buffer.count; ++i) Put(buffer.dtype, data, i, InputOf(comm.rank(), i));
-  RETURN_IF_ERROR(comm.AllReduce(buffer));
-  int64_t errors = 0;
-  for (int64_t i = 0; i < buffer.count; ++i) {
-    float want = 0;
-    for (int rank = 0; rank < comm.size(); ++rank) want += InputOf(rank, i);
-    errors += Get(buffer.dtype, data, i) != want;
-  }
-  RETURN_IF_ERROR(comm.AllReduce(BufferOf(std::span<int64_t>(&errors, 1))));
-  return errors;
-}
-
-// Microseconds per call over `calls` calls, of the slowest rank.
-absl::StatusOr<double> TimeBatch(Communicator& comm, const Buffer& buffer, int calls) {
+// The slowest rank's time, and whether any was disturbed, on all ranks.
+absl::StatusOr<BatchSample> TimeBatch(Communicator& comm, const Call& call, int calls) {
   RETURN_IF_ERROR(comm.Barrier());
-  const absl::Time start = absl::Now();
-  for (int call = 0; call < calls; ++call) RETURN_IF_ERROR(comm.AllReduce(buffer));
-  double us = absl::ToDoubleMicroseconds(absl::Now() - start) / calls;
-  RETURN_IF_ERROR(comm.AllReduce(BufferOf(std::span<double>(&us, 1)), ReduceOp::kMax));
-  return us;
+  const int64_t waited_before = perf::RunQueueWaitNs();
+  const Clock::time_point start = Clock::now();
+  for (int i = 0; i < calls; ++i) RETURN_IF_ERROR(call());
+  const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  const bool disturbed =
+      perf::IsDisturbed(perf::RunQueueWaitNs() - waited_before, std::max(seconds, 1e-9));
+  std::array<double, 2> worst = {seconds * 1e6 / calls, disturbed ? 1.0 : 0.0};
+  RETURN_IF_ERROR(comm.AllReduce(BufferOf(std::span<double>(worst)), ReduceOp::kMax));
+  return BatchSample{worst[0], worst[1] > 0};
+}
+
+absl::StatusOr<int> CallsPerBatch(Communicator& comm, const Call& call, const MeasurePlan& plan) {
+  for (int i = 0; i < plan.warm_up_calls; ++i) RETURN_IF_ERROR(call());
+  if (plan.batch_length <= absl::ZeroDuration()) return 1;
+  ASSIGN_OR_RETURN(const BatchSample sample, TimeBatch(comm, call, kCalibrationCalls));
+  const double fit = absl::ToDoubleMicroseconds(plan.batch_length) / std::max(sample.us, 1e-3);
+  return static_cast<int>(std::clamp(fit, 1.0, kMostCallsPerBatch));
+}
+
+// Nearest rank of sorted values.
+double Percentile(const std::vector<double>& sorted, double p) {
+  return sorted[static_cast<size_t>(p * static_cast<double>(sorted.size() - 1) + 0.5)];
 }
 
 }  // namespace
 
-absl::StatusOr<Measurement> MeasureAllReduce(Communicator& comm, DType dtype, int64_t count,
-                                             int batches) {
-  CHECK(dtype == DType::kF32 || dtype == DType::kBf16) << dtype;
-  CHECK_GE(batches, 1);
-  Measurement result;
-  result.count = count;
-  result.bytes = count * DTypeSize(dtype);
-  std::vector<std::byte> storage(result.bytes);
-  const Buffer buffer{storage.data(), count, dtype};
-  ASSIGN_OR_RETURN(result.errors, CountErrors(comm, buffer));
-
-  const int calls = static_cast<int>(
-      std::clamp<int64_t>(kBytesPerBatch / std::max<int64_t>(1, result.bytes), 2, 200));
-  std::vector<double> times;
-  for (int batch = 0; batch < batches; ++batch) {
-    ASSIGN_OR_RETURN(const double us, TimeBatch(comm, buffer, calls));
-    times.push_back(us);
+Timing Summarize(const std::vector<BatchSample>& samples) {
+  CHECK(!samples.empty());
+  std::vector<double> all, kept;
+  for (const BatchSample& sample : samples) {
+    all.push_back(sample.us);
+    if (!sample.disturbed) kept.push_back(sample.us);
   }
-  std::sort(times.begin(), times.end());
-  const auto percentile = [&](double p) {
-    return times[static_cast<size_t>(p * static_cast<double>(times.size() - 1) + 0.5)];
-  };
-  result.median_us = percentile(0.5);
-  result.p10_us = percentile(0.1);
-  result.p90_us = percentile(0.9);
-  result.algorithm_bandwidth = static_cast<double>(result.bytes) / (result.median_us * 1e3);
-  result.bus_bandwidth = result.algorithm_bandwidth * 2 * (comm.size() - 1) / comm.size();
-  return result;
+  Timing timing{.batches = static_cast<int>(all.size()),
+                .disturbed = static_cast<int>(all.size() - kept.size())};
+  std::vector<double>& used = 2 * kept.size() >= all.size() ? kept : all;
+  std::sort(used.begin(), used.end());
+  timing.median_us = Percentile(used, 0.5);
+  timing.p10_us = Percentile(used, 0.1);
+  timing.p90_us = Percentile(used, 0.9);
+  return timing;
+}
+
+double MedianRatio(const std::vector<BatchSample>& ours, const std::vector<BatchSample>& theirs) {
+  CHECK_EQ(ours.size(), theirs.size());
+  std::vector<BatchSample> ratios;
+  for (size_t i = 0; i < ours.size(); ++i) {
+    ratios.push_back({theirs[i].us / ours[i].us, ours[i].disturbed || theirs[i].disturbed});
+  }
+  return Summarize(ratios).median_us;
+}
+
+absl::StatusOr<std::vector<std::vector<BatchSample>>> TimeInTurns(Communicator& comm,
+                                                                  std::span<const Call> calls,
+                                                                  const MeasurePlan& plan) {
+  CHECK_GE(plan.batches, 1);
+  std::vector<int> per_batch;
+  for (const Call& call : calls) {
+    ASSIGN_OR_RETURN(const int count, CallsPerBatch(comm, call, plan));
+    per_batch.push_back(count);
+  }
+  std::vector<std::vector<BatchSample>> samples(calls.size());
+  for (int batch = 0; batch < plan.batches; ++batch) {
+    for (size_t i = 0; i < calls.size(); ++i) {
+      ASSIGN_OR_RETURN(BatchSample sample, TimeBatch(comm, calls[i], per_batch[i]));
+      sample.disturbed &= plan.cpu_for_each_rank;
+      samples[i].push_back(sample);
+    }
+  }
+  return samples;
 }
 
 }  // namespace plinth::comm

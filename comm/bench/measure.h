@@ -1,36 +1,56 @@
-// How long a collective takes, measured alike on all ranks.
+// How long calls take that all ranks make together: batches of calls, medians over batches.
 #ifndef PLINTH_COMM_BENCH_MEASURE_H_
 #define PLINTH_COMM_BENCH_MEASURE_H_
 
-#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "plinth/comm/collective/communicator.h"
-#include "plinth/hardware/tensor/dtype.h"
 
 namespace plinth::comm {
 
-// One line of the table. Bandwidths are in 1e9 bytes per second.
-struct Measurement {
-  int64_t count = 0;
-  int64_t bytes = 0;  // of one rank's buffer
-  // Per call, of the slowest rank; percentiles over batches of calls.
+struct MeasurePlan {
+  int batches = 9;
+  // A batch is as many calls as take about that long, at least one.
+  absl::Duration batch_length = absl::Milliseconds(20);
+  int warm_up_calls = 3;
+  // Whether each rank has a CPU to itself; else waiting for one is part of what is measured.
+  bool cpu_for_each_rank = true;
+};
+
+struct BatchSample {
+  double us = 0;  // per call, of the slowest rank
+  // Some rank stood in the run queue for 2 % of the batch or more: other programs ran on our
+  // CPUs. Never set without a CPU for each rank.
+  bool disturbed = false;
+};
+
+struct Timing {
   double median_us = 0;
   double p10_us = 0;
   double p90_us = 0;
-  // Algorithm bandwidth: bytes / time. Bus bandwidth: what each rank has to send at least,
-  // 2 (n-1)/n of the bytes for an all-reduce, / time; it can be compared with a link's speed
-  // whatever the number of ranks.
-  double algorithm_bandwidth = 0;
-  double bus_bandwidth = 0;
-  int64_t errors = 0;  // wrong elements over all ranks
+  int batches = 0;    // taken
+  int disturbed = 0;  // of them; left out above unless that leaves less than half
 };
 
-// Sums `count` elements of f32 or bf16 in place: verified once, then timed in `batches` batches
-// of as many calls as move about 64 MiB (2 to 200). Every rank calls it with equal arguments and
-// gets equal numbers. Errors are those of the collectives.
-absl::StatusOr<Measurement> MeasureAllReduce(Communicator& comm, DType dtype, int64_t count,
-                                             int batches);
+// REQUIRES: at least one sample.
+Timing Summarize(const std::vector<BatchSample>& samples);
+
+// Median over rounds of theirs / ours: above 1 when ours is faster. Rounds with a disturbed batch
+// are left out as above. REQUIRES: equally many of both, at least one.
+double MedianRatio(const std::vector<BatchSample>& ours, const std::vector<BatchSample>& theirs);
+
+// Times several ways of doing the same in turns, A B A B ..., so that all see the same machine.
+// Every rank calls it with the same calls in the same order; all get the same samples, by call.
+// Errors: those of the calls and of the communicator, by which ranks wait for each other before
+// each batch.
+absl::StatusOr<std::vector<std::vector<BatchSample>>> TimeInTurns(
+    Communicator& comm, std::span<const std::function<absl::Status()>> calls,
+    const MeasurePlan& plan);
 
 }  // namespace plinth::comm
 

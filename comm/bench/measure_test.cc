@@ -1,33 +1,69 @@
 #include "plinth/comm/bench/measure.h"
 
 #include <string>
+#include <thread>
 
+#include "absl/strings/str_cat.h"
+#include "plinth/comm/bench/probe.h"
+#include "plinth/comm/collective/communicator.h"
 #include "plinth/comm/testing/ranks.h"
 #include "plinth/hardware/base/status_matchers.h"
-#include "plinth/hardware/tensor/dtype.h"
 
 namespace plinth::comm {
 namespace {
 
-TEST(Measure, VerifiesAndAgreesBetweenRanks) {
+TEST(Measure, LeavesDisturbedBatchesOutWhileEnoughRemain) {
+  const Timing few = Summarize({{5, false}, {90, true}, {1, false}, {3, false}});
+  EXPECT_EQ(few.median_us, 3);
+  EXPECT_EQ(few.p10_us, 1);
+  EXPECT_EQ(few.p90_us, 5);
+  EXPECT_EQ(few.batches, 4);
+  EXPECT_EQ(few.disturbed, 1);
+  // Most were disturbed: one that was not says less than all together.
+  EXPECT_EQ(Summarize({{1, false}, {8, true}, {9, true}}).median_us, 8);
+}
+
+TEST(Measure, TakesTheRatioRoundByRound) {
+  // The machine slows down by ten half way; the ratio of medians would be 0.2 or 20.
+  EXPECT_EQ(MedianRatio({{1}, {1}, {10}}, {{2}, {2}, {20}}), 2);
+  EXPECT_EQ(MedianRatio({{1}, {1}, {4, true}}, {{2}, {2}, {1}}), 2);
+}
+
+TEST(Measure, AllRanksGetTheSlowestRanksTimeOfEachCall) {
   const auto reports =
-      testing::RunThreads(2, absl::Seconds(20), [](Communicator& comm) -> std::string {
-        std::string text;
-        for (const DType dtype : {DType::kF32, DType::kBf16}) {
-          const auto m = MeasureAllReduce(comm, dtype, 1000, 3);
-          if (!m.ok()) return m.status().ToString();
-          if (m->errors != 0 || m->bytes != 1000 * DTypeSize(dtype)) return "wrong result";
-          if (m->median_us <= 0 || m->p10_us > m->median_us || m->median_us > m->p90_us) {
-            return "wrong times";
-          }
-          // With two ranks each sends half of its buffer twice: the bytes of the buffer.
-          if (m->bus_bandwidth != m->algorithm_bandwidth) return "wrong bandwidth";
-          text += std::to_string(m->median_us) + " ";
-        }
-        return text;
+      testing::RunThreads(3, absl::Seconds(20), [](Communicator& comm) -> std::string {
+        const auto sleep_on_last_rank = [&] {
+          if (comm.rank() == 2) std::this_thread::sleep_for(std::chrono::milliseconds(3));
+          return absl::OkStatus();
+        };
+        const std::function<absl::Status()> calls[] = {sleep_on_last_rank,
+                                                       [&] { return comm.Barrier(); }};
+        const MeasurePlan plan{.batches = 3, .batch_length = absl::Milliseconds(1)};
+        const auto samples = TimeInTurns(comm, calls, plan);
+        if (!samples.ok()) return samples.status().ToString();
+        if (samples->size() != 2 || (*samples)[0].size() != 3) return "wrong shape";
+        if ((*samples)[0][0].us < 3000) return "the sleeping rank was not counted";
+        return absl::StrCat((*samples)[0][1].us, " ", (*samples)[1][2].us);
       });
-  EXPECT_THAT(reports[0], ::testing::MatchesRegex("([0-9]+\\.[0-9]+ ){2}"));
+  EXPECT_THAT(reports[0], ::testing::MatchesRegex("[0-9.]+ [0-9.]+"));
   EXPECT_EQ(reports[0], reports[1]);
+  EXPECT_EQ(reports[0], reports[2]);
+}
+
+TEST(Measure, EndsWithTheErrorOfACall) {
+  const auto reports = testing::RunThreads(2, absl::Seconds(20), [](Communicator& comm) {
+    const std::function<absl::Status()> calls[] = {
+        [] { return absl::UnavailableError("no such network"); }};
+    return std::string(TimeInTurns(comm, calls, MeasurePlan{}).status().message());
+  });
+  EXPECT_EQ(reports[0], "no such network");
+}
+
+TEST(Probe, MeasuresSmallAndOddSizes) {
+  ASSERT_OK_AND_ASSIGN(const auto probe, SharedMemoryProbe::Create(100001));
+  for (const int64_t bytes : {1, 200, 100001}) {
+    EXPECT_GT(probe->BusBandwidth(bytes, absl::Milliseconds(1)), 0);
+  }
 }
 
 }  // namespace

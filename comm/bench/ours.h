@@ -1,0 +1,16 @@
+// The benchmark's calls, made of a Communicator.
+#ifndef PLINTH_COMM_BENCH_OURS_H_
+#define PLINTH_COMM_BENCH_OURS_H_
+
+#include "absl/status/status.h"
+#include "plinth/comm/bench/ops.h"
+#include "plinth/comm/collective/communicator.h"
+
+namespace plinth::comm {
+
+// Makes the call that `shape` describes. Errors: the communicator's.
+absl::Status RunOurs(Communicator& comm, const Shape& shape, const CallBuffers& buffers);
+
+}  // namespace plinth::comm
+
+#endif  // PLINTH_COMM_BENCH_OURS_H_
