@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Installs what the build needs (`build`), the tests as well (`test`), or the quickstart's
-# text (`text`). Idempotent, says what it does, works as root or with sudo.
-#   tools/setup/install.sh build|test|text
+# Installs what the build needs (`build`), the tests as well (`test`), the quickstart's text
+# (`text`), or the launchers (`launchers`). Idempotent, says what it does, works as root or with
+# sudo.
+#   tools/setup/install.sh build|test|text|launchers
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 what=${1:-build}
@@ -55,9 +56,10 @@ fi
 case "$what" in
   build) install_debian $(packages packages.txt) ;;
   text) install_debian $(packages text_packages.txt) ;;
+  launchers) install_debian $(packages launcher_packages.txt) ;;
   test)
     install_debian $(packages packages.txt) $(packages test_packages.txt)
     install_python
     ;;
-  *) echo "usage: $0 build|test|text" >&2; exit 2 ;;
+  *) echo "usage: $0 build|test|text|launchers" >&2; exit 2 ;;
 esac
