@@ -10,7 +10,6 @@
 #include <string>
 
 #include "absl/flags/flag.h"
-#include "absl/flags/parse.h"
 #include "plinth/comm/bench/config.h"
 #include "plinth/comm/bench/launch.h"
 #include "plinth/comm/bench/mpi_peer.h"
@@ -121,7 +120,7 @@ int main(int argc, char** argv) {
       "algbw is bytes / time; busbw is algbw times a factor of the operation\n"
       "(docs/bus_bandwidth.md) and compares with the speed of a link. #wrong counts\n"
       "elements over all ranks; any makes the exit status 1.");
-  absl::ParseCommandLine(argc, argv);
+  plinth::ParseFlagsOnly("bench", argc, argv);
   const absl::StatusOr<int> code = plinth::comm::Main(argv);
   return code.ok() ? *code : plinth::comm::ExitCode(code.status());
 }

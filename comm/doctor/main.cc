@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "absl/flags/flag.h"
-#include "absl/flags/parse.h"
 #include "absl/strings/str_cat.h"
 #include "plinth/comm/doctor/diagnose.h"
 #include "plinth/comm/doctor/report.h"
@@ -55,5 +54,5 @@ int main(int argc, char** argv) {
       "Says which rank broke which call, from the dumps that a run left in DIRECTORY.\n"
       "PLINTH_COMM_DUMP_DIR chooses that directory; else the error of the run names it.\n"
       "Works on a run that hangs, too. Exit code: 0 no fault found, 3 a fault, 1 no dumps.\n");
-  return plinth::comm::Main(absl::ParseCommandLine(argc, argv));
+  return plinth::comm::Main(plinth::ParseFlags(argc, argv));
 }
