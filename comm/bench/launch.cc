@@ -1,16 +1,20 @@
 #include "plinth/comm/bench/launch.h"
 
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <cstdio>
 #include <string>
 #include <vector>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "plinth/comm/net/socket.h"
 
 namespace plinth::comm {
@@ -18,6 +22,38 @@ namespace {
 
 constexpr const char* kPromises[] = {"WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE",
                                      "SLURM_NTASKS"};
+
+// Worst exit code of the children. When one failed the others have a moment to say what they
+// know; one that still waits for it, as while a group forms, is ended.
+int WaitForAll(const std::vector<pid_t>& children) {
+  constexpr absl::Duration kLastWords = absl::Seconds(2);
+  int worst = 0;
+  std::vector<pid_t> left;
+  for (const pid_t child : children) {
+    if (child > 0) left.push_back(child);
+  }
+  if (left.size() < children.size()) worst = 1;
+  absl::Time end = absl::InfiniteFuture();
+  while (!left.empty()) {
+    for (size_t i = 0; i < left.size();) {
+      int status = 0;
+      if (waitpid(left[i], &status, WNOHANG) == 0) {
+        ++i;
+        continue;
+      }
+      worst = std::max(worst, WIFEXITED(status) ? WEXITSTATUS(status) : 1);
+      left.erase(left.begin() + static_cast<std::ptrdiff_t>(i));
+    }
+    if (worst != 0) end = std::min(end, absl::Now() + kLastWords);
+    if (absl::Now() >= end) {
+      for (const pid_t child : left) kill(child, SIGKILL);
+      end = absl::InfiniteFuture();
+      continue;
+    }
+    absl::SleepFor(absl::Milliseconds(10));
+  }
+  return worst;
+}
 
 }  // namespace
 
@@ -59,13 +95,7 @@ int SpawnRanks(int ranks, const CommOptions& base,
     if (child < 0) std::perror("fork");
     children.push_back(child);
   }
-  int worst = 0;
-  for (const pid_t child : children) {
-    int status = 0;
-    const bool exited = child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status);
-    worst = std::max(worst, exited ? WEXITSTATUS(status) : 1);
-  }
-  return worst;
+  return WaitForAll(children);
 }
 
 bool UnderMpirun(const EnvironmentLookup& lookup) {

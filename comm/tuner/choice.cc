@@ -64,8 +64,11 @@ absl::StatusOr<std::pair<OpKind, Pin>> ParsePin(absl::string_view text) {
   const absl::string_view op_name = absl::StripAsciiWhitespace(sides.first);
   const std::optional<OpKind> op = FindOp(op_name);
   if (!op.has_value()) {
+    const bool alone = !op_name.empty() && text.find('=') == absl::string_view::npos;
     return absl::InvalidArgumentError(
-        absl::StrCat("unknown operation \"", op_name, "\"; known: ", OpNames()));
+        absl::StrCat(alone ? "neither an algorithm nor an operation and its algorithm: \""
+                           : "unknown operation \"",
+                     op_name, "\"; operations known: ", OpNames()));
   }
   const size_t colon = sides.second.find(':');
   Pin pin{std::string(absl::StripAsciiWhitespace(sides.second.substr(0, colon)))};

@@ -50,6 +50,7 @@ TEST(ParsePins, RefusesAndListsWhatThereIs) {
   refused("all_reduce=ring:0", "want 1 to 16384 slices", "\"0\"");
   refused("all_reduce=ring:20000", "want 1 to 16384 slices", "\"20000\"");
   refused("all_reduce=ring:2:3", "want 1 to 16384 slices", "\"2:3\"");
+  refused("zig", "neither an algorithm nor an operation", "all_reduce, reduce_scatter");
   refused("all_reduce=ring,", "unknown operation \"\"", "");
 }
 
