@@ -463,7 +463,9 @@ TEST(NcclConnect, AnInitErrorNamesTheRankOnAll) {
         "ABORTED: aborted by rank 2: rank 2 cannot connect NCCL: unhandled system error (said "
         "the fake)");
   }
-  EXPECT_EQ(Counted("fake_nccl_aborts"), aborts + 4);
+  // A rank that hears of the failure before it has begun has nothing to abort.
+  EXPECT_GE(Counted("fake_nccl_aborts"), aborts + 1);
+  EXPECT_LE(Counted("fake_nccl_aborts"), aborts + 4);
 }
 
 TEST(NcclConnect, AnIdThatCannotBeMadeFailsAll) {
