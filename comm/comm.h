@@ -5,10 +5,10 @@
 #ifndef PLINTH_COMM_COMM_H_
 #define PLINTH_COMM_COMM_H_
 
-#include "plinth/comm/collective/buffer.h"        // IWYU pragma: export
-#include "plinth/comm/collective/call.h"          // IWYU pragma: export
+#include "plinth/comm/call/buffer.h"              // IWYU pragma: export
+#include "plinth/comm/call/call.h"                // IWYU pragma: export
 #include "plinth/comm/collective/communicator.h"  // IWYU pragma: export
-#include "plinth/comm/collective/reduce.h"        // IWYU pragma: export
+#include "plinth/comm/reduce/reduce.h"            // IWYU pragma: export
 #include "plinth/comm/rendezvous/environment.h"   // IWYU pragma: export
 #include "plinth/comm/rendezvous/options.h"       // IWYU pragma: export
 #include "plinth/comm/rendezvous/store.h"         // IWYU pragma: export

@@ -1,7 +1,7 @@
 #include "plinth/comm/bench/config.h"
 
 #include "plinth/comm/bench/ops.h"
-#include "plinth/comm/collective/reduce.h"
+#include "plinth/comm/reduce/reduce.h"
 #include "plinth/hardware/base/status_matchers.h"
 #include "plinth/hardware/tensor/dtype.h"
 

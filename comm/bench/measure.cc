@@ -5,8 +5,8 @@
 #include <chrono>
 #include <cstdint>
 
-#include "plinth/comm/collective/buffer.h"
-#include "plinth/comm/collective/reduce.h"
+#include "plinth/comm/call/buffer.h"
+#include "plinth/comm/reduce/reduce.h"
 #include "plinth/hardware/base/check.h"
 #include "plinth/hardware/base/status_macros.h"
 #include "plinth/hardware/perf/pinned.h"

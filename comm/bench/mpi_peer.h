@@ -9,7 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "plinth/comm/bench/ops.h"
-#include "plinth/comm/collective/reduce.h"
+#include "plinth/comm/reduce/reduce.h"
 #include "plinth/comm/rendezvous/options.h"
 #include "plinth/comm/transport/mpi/library.h"
 #include "plinth/hardware/tensor/dtype.h"

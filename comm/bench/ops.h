@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "plinth/comm/bench/pattern.h"
-#include "plinth/comm/collective/reduce.h"
+#include "plinth/comm/reduce/reduce.h"
 #include "plinth/hardware/tensor/dtype.h"
 
 namespace plinth::comm {

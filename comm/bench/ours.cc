@@ -1,6 +1,6 @@
 #include "plinth/comm/bench/ours.h"
 
-#include "plinth/comm/collective/buffer.h"
+#include "plinth/comm/call/buffer.h"
 
 namespace plinth::comm {
 

@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "plinth/comm/collective/reduce.h"
+#include "plinth/comm/reduce/reduce.h"
 #include "plinth/hardware/tensor/dtype.h"
 
 namespace plinth::comm {

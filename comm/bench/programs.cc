@@ -5,11 +5,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "plinth/comm/collective/communicator.h"
-#include "plinth/comm/collective/reduce.h"
 #include "plinth/comm/program/algorithms/algorithms.h"
-#include "plinth/comm/program/operation.h"
 #include "plinth/comm/program/print.h"
+#include "plinth/comm/program/problem.h"
 #include "plinth/comm/program/program.h"
+#include "plinth/comm/reduce/reduce.h"
 #include "plinth/comm/tuner/choice.h"
 #include "plinth/comm/tuner/table.h"
 #include "plinth/hardware/tensor/dtype.h"

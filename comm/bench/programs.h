@@ -8,7 +8,7 @@
 #include "absl/status/statusor.h"
 #include "plinth/comm/bench/config.h"
 #include "plinth/comm/bench/ops.h"
-#include "plinth/comm/collective/fingerprint.h"
+#include "plinth/comm/call/fingerprint.h"
 #include "plinth/comm/tuner/choice.h"
 
 namespace plinth::comm {

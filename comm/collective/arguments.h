@@ -6,11 +6,11 @@
 #include <span>
 
 #include "absl/status/statusor.h"
-#include "plinth/comm/collective/buffer.h"
-#include "plinth/comm/collective/call.h"
-#include "plinth/comm/collective/group.h"
-#include "plinth/comm/collective/pairs.h"
-#include "plinth/comm/collective/reduce.h"
+#include "plinth/comm/call/buffer.h"
+#include "plinth/comm/call/call.h"
+#include "plinth/comm/call/group.h"
+#include "plinth/comm/engine/pairs.h"
+#include "plinth/comm/reduce/reduce.h"
 
 namespace plinth::comm {
 

@@ -4,8 +4,8 @@
 #include <numeric>
 #include <utility>
 
-#include "plinth/comm/collective/program_backend.h"
 #include "plinth/comm/direct/direct.h"
+#include "plinth/comm/executor/program_backend.h"
 #include "plinth/hardware/base/status_macros.h"
 
 namespace plinth::comm {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "plinth/comm/collective/verdict.h"
+#include "plinth/comm/call/verdict.h"
 #include "plinth/hardware/base/check.h"
 
 namespace plinth::comm {

@@ -23,7 +23,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "plinth/comm/collective/call.h"
+#include "plinth/comm/call/call.h"
 #include "plinth/comm/direct/geometry.h"
 #include "plinth/comm/direct/handle.h"
 #include "plinth/comm/direct/stream.h"

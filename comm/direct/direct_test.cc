@@ -15,8 +15,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "plinth/comm/collective/verdict.h"
-#include "plinth/comm/direct/probe.h"
+#include "plinth/comm/call/verdict.h"
+#include "plinth/comm/direct/zero_copy_probe.h"
 #include "plinth/comm/rendezvous/store.h"
 #include "plinth/comm/testing/ranks.h"
 #include "plinth/comm/transport/mem/connect.h"

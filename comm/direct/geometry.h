@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "plinth/comm/collective/call.h"
+#include "plinth/comm/call/call.h"
 
 namespace plinth::comm {
 

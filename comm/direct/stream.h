@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <span>
 
-#include "plinth/comm/collective/reduce.h"
+#include "plinth/comm/reduce/reduce.h"
 #include "plinth/hardware/tensor/dtype.h"
 
 namespace plinth::comm {

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "absl/status/statusor.h"
-#include "plinth/comm/collective/call.h"
+#include "plinth/comm/call/call.h"
 #include "plinth/comm/collective/communicator.h"
 #include "plinth/comm/mesh/mesh.h"
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "plinth/comm/collective/buffer.h"
+#include "plinth/comm/call/buffer.h"
 #include "plinth/comm/rendezvous/options.h"
 #include "plinth/comm/testing/ranks.h"
 #include "plinth/hardware/base/status_matchers.h"

@@ -22,7 +22,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "plinth/comm/program/operation.h"
+#include "plinth/comm/program/problem.h"
 #include "plinth/comm/program/program.h"
 
 namespace plinth::comm {

@@ -3,9 +3,9 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "plinth/comm/collective/fingerprint.h"
+#include "plinth/comm/call/fingerprint.h"
 #include "plinth/comm/program/algorithms/algorithms.h"
-#include "plinth/comm/program/operation.h"
+#include "plinth/comm/program/problem.h"
 #include "plinth/comm/program/program.h"
 
 namespace plinth::comm {

@@ -5,7 +5,7 @@
 #include <span>
 
 #include "absl/status/status.h"
-#include "plinth/comm/program/operation.h"
+#include "plinth/comm/program/problem.h"
 #include "plinth/comm/program/program.h"
 
 namespace plinth::comm {

@@ -9,10 +9,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
-#include "plinth/comm/collective/fingerprint.h"
+#include "plinth/comm/call/fingerprint.h"
 #include "plinth/comm/program/algorithms/algorithms.h"
-#include "plinth/comm/program/operation.h"
 #include "plinth/comm/program/print.h"
+#include "plinth/comm/program/problem.h"
 #include "plinth/comm/program/program.h"
 #include "plinth/hardware/base/status_matchers.h"
 

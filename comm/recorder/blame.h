@@ -1,4 +1,4 @@
-// Whom an error of a collective names: the inverse of Verdict (comm/collective/verdict.h).
+// Whom an error of a collective names: the inverse of Verdict (comm/call/verdict.h).
 #ifndef PLINTH_COMM_RECORDER_BLAME_H_
 #define PLINTH_COMM_RECORDER_BLAME_H_
 

@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "plinth/comm/collective/verdict.h"
+#include "plinth/comm/call/verdict.h"
 
 namespace plinth::comm {
 namespace {

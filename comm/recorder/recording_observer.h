@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "plinth/comm/collective/group.h"
-#include "plinth/comm/collective/observer.h"
+#include "plinth/comm/call/group.h"
+#include "plinth/comm/call/observer.h"
 #include "plinth/comm/recorder/recorder.h"
 
 namespace plinth::comm {

@@ -7,8 +7,8 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "plinth/comm/call/fingerprint.h"
 #include "plinth/comm/collective/communicator.h"
-#include "plinth/comm/collective/fingerprint.h"
 #include "plinth/hardware/tensor/dtype.h"
 
 namespace plinth::comm::testing {

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "plinth/comm/program/operation.h"
+#include "plinth/comm/program/problem.h"
 #include "plinth/comm/tuner/cost.h"
 #include "plinth/comm/tuner/table.h"
 

@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
-#include "plinth/comm/collective/fingerprint.h"
+#include "plinth/comm/call/fingerprint.h"
 #include "plinth/comm/program/algorithms/algorithms.h"
 #include "plinth/comm/tuner/table.h"
 #include "plinth/hardware/base/status_matchers.h"

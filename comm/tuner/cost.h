@@ -13,7 +13,7 @@
 #include <span>
 #include <vector>
 
-#include "plinth/comm/program/operation.h"
+#include "plinth/comm/program/problem.h"
 #include "plinth/comm/program/program.h"
 
 namespace plinth::comm {

@@ -2,9 +2,9 @@
 #include "plinth/comm/tuner/cost.h"
 
 #include "gtest/gtest.h"
-#include "plinth/comm/collective/fingerprint.h"
+#include "plinth/comm/call/fingerprint.h"
 #include "plinth/comm/program/algorithms/algorithms.h"
-#include "plinth/comm/program/operation.h"
+#include "plinth/comm/program/problem.h"
 
 namespace plinth::comm {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "plinth/comm/program/builder.h"
-#include "plinth/comm/program/operation.h"
+#include "plinth/comm/program/problem.h"
 #include "plinth/comm/program/program.h"
 
 namespace plinth::comm {

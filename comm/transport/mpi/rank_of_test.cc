@@ -12,7 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "plinth/comm/collective/buffer.h"
+#include "plinth/comm/call/buffer.h"
 #include "plinth/comm/collective/communicator.h"
 #include "plinth/comm/rendezvous/store.h"
 #include "plinth/comm/testing/collective_cases.h"

@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "plinth/comm/collective/verdict.h"
+#include "plinth/comm/call/verdict.h"
 #include "plinth/comm/transport/nccl/types.h"
 #include "plinth/hardware/base/status_macros.h"
 

@@ -13,7 +13,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "plinth/comm/collective/call.h"
+#include "plinth/comm/call/call.h"
 #include "plinth/comm/transport/nccl/gpu.h"
 #include "plinth/comm/transport/nccl/library.h"
 #include "plinth/comm/transport/transport.h"

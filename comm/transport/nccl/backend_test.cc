@@ -14,10 +14,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "plinth/comm/collective/call.h"
+#include "plinth/comm/call/call.h"
+#include "plinth/comm/call/verdict.h"
 #include "plinth/comm/collective/communicator.h"
-#include "plinth/comm/collective/reduce.h"
-#include "plinth/comm/collective/verdict.h"
+#include "plinth/comm/reduce/reduce.h"
 #include "plinth/comm/testing/collective_cases.h"
 #include "plinth/comm/transport/mem/connect.h"
 #include "plinth/comm/transport/nccl/connect.h"

@@ -12,7 +12,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "plinth/comm/collective/call.h"
+#include "plinth/comm/call/call.h"
 #include "plinth/comm/rendezvous/options.h"
 #include "plinth/comm/transport/transport.h"
 

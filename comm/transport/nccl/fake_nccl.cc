@@ -24,7 +24,7 @@
 #include <string>
 #include <vector>
 
-#include "plinth/comm/collective/reduce.h"
+#include "plinth/comm/reduce/reduce.h"
 #include "plinth/hardware/tensor/dtype.h"
 
 namespace {

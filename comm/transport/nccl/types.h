@@ -4,7 +4,7 @@
 
 #include <optional>
 
-#include "plinth/comm/collective/reduce.h"
+#include "plinth/comm/reduce/reduce.h"
 #include "plinth/hardware/tensor/dtype.h"
 
 namespace plinth::comm {

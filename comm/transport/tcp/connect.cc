@@ -15,7 +15,7 @@
 #include "plinth/comm/net/socket.h"
 #include "plinth/comm/rendezvous/unique_id.h"
 #include "plinth/comm/transport/tcp/addresses.h"
-#include "plinth/comm/transport/tcp/mesh.h"
+#include "plinth/comm/transport/tcp/links.h"
 #include "plinth/hardware/base/status_macros.h"
 
 namespace plinth::comm {
@@ -214,7 +214,7 @@ absl::StatusOr<std::unique_ptr<Transport>> ConnectTcp(const CommOptions& options
   RETURN_IF_ERROR(AcceptHigher(listener, self, options, links, deadline));
   const std::string choice =
       absl::StrCat(offered.why, "; ", self.terms.streams, " data connections to each rank");
-  return std::make_unique<TcpMesh>(options.rank, std::move(links), choice, options.timeout);
+  return std::make_unique<TcpLinks>(options.rank, std::move(links), choice, options.timeout);
 }
 
 }  // namespace plinth::comm
