@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "plinth/comm/call/verdict.h"
+#include "plinth/comm/program/problem.h"
 #include "plinth/hardware/base/check.h"
 
 namespace plinth::comm {
@@ -54,10 +55,10 @@ bool DirectBackend::Takes(const CollectiveCall& call) const {
 bool DirectBackend::GoesEarly(const CollectiveCall& call) const {
   const int64_t most = MostInputBytes(call, size_);
   if (most < 0) return false;
-  if (Combines(call.print.op) || !limits_.reads_peers || !space_.reads_peers()) {
+  if (IsReduction(call.print.op) || !limits_.reads_peers || !space_.reads_peers()) {
     return most <= limits_.early_bytes;
   }
-  return most <= early_area_bytes_ && LongestBytes(call) <= limits_.unread_bytes;
+  return most <= early_area_bytes_ && LongestBytes(call, size_) <= limits_.unread_bytes;
 }
 
 size_t DirectBackend::Describe(const CollectiveCall& call, std::span<std::byte> to) {

@@ -38,10 +38,8 @@ struct Share {
 };
 Share ShareOf(int64_t bytes, int rank, int size);
 
-bool Combines(OpKind op);
-
-// Geometry::longest, as far as ranks know it before they meet: 0 for all_to_all_v.
-int64_t LongestBytes(const CollectiveCall& call);
+// Geometry::longest. An all_to_all_v has its pair counts, which ranks know once they have met.
+int64_t LongestBytes(const CollectiveCall& call, int size);
 
 // Bytes of the input of every rank that has input; -1 for operations where they differ.
 int64_t MostInputBytes(const CollectiveCall& call, int size);

@@ -41,6 +41,21 @@ int32_t BlocksOf(const Problem& problem) {
   }
 }
 
+int32_t BlockBetween(const Problem& problem, int from, int to) {
+  switch (PlainOp(problem.op)) {
+    case OpKind::kReduceScatter:
+    case OpKind::kScatter:
+      return to;
+    case OpKind::kAllGather:
+    case OpKind::kGather:
+      return from;
+    case OpKind::kAllToAll:
+      return from * problem.size + to;
+    default:
+      return 0;
+  }
+}
+
 bool HasInput(const Problem& problem, int rank, int32_t block) {
   switch (PlainOp(problem.op)) {
     case OpKind::kAllReduce:

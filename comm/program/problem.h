@@ -28,6 +28,9 @@ bool HasRoot(OpKind op);
 // How many blocks the operation is cut into; 0 for those where any number will do.
 int32_t BlocksOf(const Problem& problem);
 
+// Of what `from` passes in, the block that `to` gets or combines with others; where vectors are one
+// block. Meant for ranks that have such a block as input and as output.
+int32_t BlockBetween(const Problem& problem, int from, int to);
 // Whether `block` is in what `rank` passes in, and in what it gets.
 bool HasInput(const Problem& problem, int rank, int32_t block);
 bool HasOutput(const Problem& problem, int rank, int32_t block);
