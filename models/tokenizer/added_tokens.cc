@@ -1,7 +1,7 @@
 #include "plinth/models/tokenizer/added_tokens.h"
 
 #include "plinth/hardware/base/check.h"
-#include "plinth/models/tokenizer/utf8.h"
+#include "plinth/hardware/text/utf8.h"
 
 namespace plinth::models {
 

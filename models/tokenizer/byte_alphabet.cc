@@ -3,7 +3,7 @@
 #include <array>
 #include <cstdint>
 
-#include "plinth/models/tokenizer/utf8.h"
+#include "plinth/hardware/text/utf8.h"
 
 namespace plinth::models {
 namespace {

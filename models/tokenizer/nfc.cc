@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "plinth/hardware/base/check.h"
-#include "plinth/models/tokenizer/utf8.h"
+#include "plinth/hardware/text/utf8.h"
 
 namespace plinth::models {
 namespace {

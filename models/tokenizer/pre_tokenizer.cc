@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "plinth/hardware/base/check.h"
 #include "plinth/hardware/base/status_macros.h"
-#include "plinth/models/tokenizer/utf8.h"
+#include "plinth/hardware/text/utf8.h"
 
 namespace plinth::models {
 namespace {

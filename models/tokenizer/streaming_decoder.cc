@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "plinth/hardware/base/status_macros.h"
-#include "plinth/models/tokenizer/utf8.h"
+#include "plinth/hardware/text/utf8.h"
 
 namespace plinth::models {
 

@@ -8,8 +8,8 @@
 #include "gtest/gtest.h"
 #include "plinth/hardware/base/check.h"
 #include "plinth/hardware/base/status_matchers.h"
+#include "plinth/hardware/text/utf8.h"
 #include "plinth/models/tokenizer/bpe_trainer.h"
-#include "plinth/models/tokenizer/utf8.h"
 
 namespace plinth::models {
 namespace {

@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "plinth/hardware/base/json_fields.h"
 #include "plinth/hardware/base/status_macros.h"
-#include "plinth/models/tokenizer/utf8.h"
+#include "plinth/hardware/text/utf8.h"
 
 namespace plinth::infer {
 namespace {
@@ -125,7 +125,7 @@ absl::Status ReadPrompt(Fields& fields, const models::Tokenizer& tokenizer, Call
     }
     ASSIGN_OR_RETURN(const std::string bytes,
                      tokenizer.Decode(call.generate.prompt, {.skip_special = true}), _ << "prompt");
-    call.prompt_text = models::ReplaceInvalidUtf8(bytes);
+    call.prompt_text = ReplaceInvalidUtf8(bytes);
   } else {
     return WrongJson("prompt", "a string or an array of token ids", *value);
   }

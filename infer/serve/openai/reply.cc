@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_format.h"
 #include "plinth/hardware/base/check.h"
-#include "plinth/models/tokenizer/utf8.h"
+#include "plinth/hardware/text/utf8.h"
 
 namespace plinth::infer {
 namespace {
@@ -206,7 +206,7 @@ json::object ReplyWriter::ChatToken(const TokenLogprob& token) const {
 
 std::string ReplyWriter::TokenText(int32_t id) const {
   const std::string_view bytes = tokenizer_.BytesOfId(id).value_or("");
-  if (models::ValidUtf8Prefix(bytes) == bytes.size()) return std::string(bytes);
+  if (ValidUtf8Prefix(bytes) == bytes.size()) return std::string(bytes);
   std::string text = "bytes:";
   for (const char c : bytes) absl::StrAppendFormat(&text, "\\x%02x", c & 0xFF);
   return text;
@@ -237,7 +237,7 @@ ErrorReply ErrorFor(const absl::Status& status, const std::string& code) {
       type = "server_error";
   }
   // Messages quote what a client sent, possibly cut within a character.
-  const std::string message = models::ReplaceInvalidUtf8(std::string(status.message()));
+  const std::string message = ReplaceInvalidUtf8(std::string(status.message()));
   const size_t field_end = message.find_first_not_of(
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.[]");
   json::value param = nullptr;

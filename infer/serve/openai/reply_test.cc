@@ -8,10 +8,10 @@
 #include "gtest/gtest.h"
 #include "plinth/hardware/base/check.h"
 #include "plinth/hardware/base/rng.h"
+#include "plinth/hardware/text/utf8.h"
 #include "plinth/infer/engine/stop_text.h"
 #include "plinth/infer/serve/testing/tiny_tokenizer.h"
 #include "plinth/models/tokenizer/streaming_decoder.h"
-#include "plinth/models/tokenizer/utf8.h"
 
 namespace plinth::infer {
 namespace {

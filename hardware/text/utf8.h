@@ -2,14 +2,14 @@
 //
 // "Broken" follows Unicode's maximal subparts (as browsers, Rust and Python replace): overlong
 // forms, surrogates and values above U+10FFFF are broken. Threads: pure functions.
-#ifndef PLINTH_MODELS_TOKENIZER_UTF8_H_
-#define PLINTH_MODELS_TOKENIZER_UTF8_H_
+#ifndef PLINTH_HARDWARE_TEXT_UTF8_H_
+#define PLINTH_HARDWARE_TEXT_UTF8_H_
 
 #include <cstddef>
 #include <string>
 #include <string_view>
 
-namespace plinth::models {
+namespace plinth {
 
 enum class Utf8Kind {
   kCharacter,   // one whole character
@@ -41,6 +41,6 @@ size_t TrailingWhiteSpace(std::string_view text);
 
 inline constexpr std::string_view kReplacementCharacter = "\xEF\xBF\xBD";
 
-}  // namespace plinth::models
+}  // namespace plinth
 
-#endif  // PLINTH_MODELS_TOKENIZER_UTF8_H_
+#endif  // PLINTH_HARDWARE_TEXT_UTF8_H_

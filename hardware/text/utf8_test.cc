@@ -1,4 +1,4 @@
-#include "plinth/models/tokenizer/utf8.h"
+#include "plinth/hardware/text/utf8.h"
 
 #include <cstdint>
 #include <random>
@@ -7,7 +7,7 @@
 
 #include "gtest/gtest.h"
 
-namespace plinth::models {
+namespace plinth {
 namespace {
 
 std::string EncodePoint(uint32_t point) {
@@ -129,4 +129,4 @@ TEST(Utf8, WhiteSpaceIsUnicodes) {
 }
 
 }  // namespace
-}  // namespace plinth::models
+}  // namespace plinth

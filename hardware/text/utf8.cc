@@ -1,11 +1,11 @@
-#include "plinth/models/tokenizer/utf8.h"
+#include "plinth/hardware/text/utf8.h"
 
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <iterator>
 
-namespace plinth::models {
+namespace plinth {
 namespace {
 
 // What a lead byte demands: total length (0: never a lead), and the range of the second byte,
@@ -116,4 +116,4 @@ std::string ReplaceInvalidUtf8(std::string_view bytes) {
   return text;
 }
 
-}  // namespace plinth::models
+}  // namespace plinth
