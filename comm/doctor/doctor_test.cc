@@ -1,6 +1,7 @@
 // Planted cases: what ranks recorded, and the verdict that a reader shall find.
 #include <sys/stat.h>
 
+#include <boost/json.hpp>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -20,6 +21,8 @@
 
 namespace plinth::comm {
 namespace {
+
+namespace json = boost::json;
 
 using ::testing::AllOf;
 using ::testing::ElementsAre;
@@ -364,10 +367,29 @@ TEST_F(DoctorTest, JsonSaysTheSame) {
   ranks[0].Start();
   ranks[0].Fail(FailureKind::kLate, {1}, "with a \"quote\" and a \\");
   Read();
-  const std::string json = JsonReport(run_, diagnosis_);
-  EXPECT_THAT(json, StartsWith("{\"verdict\": {\"kind\": \"never_entered\""));
-  EXPECT_THAT(json, AllOf(HasSubstr("\"world_ranks\": [4]"), HasSubstr("a \\\"b\\\""),
-                          HasSubstr("with a \\\"quote\\\" and a \\\\")));
+  const json::value report = json::parse(JsonReport(run_, diagnosis_));
+  EXPECT_EQ(report.at("verdict").at("kind").as_string(), "never_entered");
+  EXPECT_EQ(report.at("verdict").at("world_ranks"), json::value({4}));
+  EXPECT_EQ(report.at("verdict").at("text").as_string(), verdict().text);
+  const json::value& group = report.at("groups").at(0);
+  EXPECT_EQ(group.at("name").as_string(), "a \"b\"");
+  EXPECT_EQ(group.at("ranks").at(0).at("failure").as_string(), "with a \"quote\" and a \\");
+}
+
+// The parser refuses whatever is not UTF-8.
+TEST_F(DoctorTest, JsonHoldsWhateverBytesAPathHas) {
+  const std::string parent = directory_;
+  directory_ += "/\xc3\xa9\x01\n\"\\\x80\xff";
+  std::filesystem::create_directory(directory_);
+  const auto ranks = World(2);
+  std::ofstream(directory_ + "/\xfe.flight") << "no dump";
+  Read();
+  const json::value report = json::parse(JsonReport(run_, diagnosis_));
+  const std::string shown = parent + "/\xc3\xa9\x01\n\"\\\xef\xbf\xbd\xef\xbf\xbd/";
+  EXPECT_THAT(std::string(report.at("groups").at(0).at("ranks").at(1).at("dump").as_string()),
+              StartsWith(shown));
+  EXPECT_THAT(json::serialize(report.at("notes")), HasSubstr("\xef\xbf\xbd.flight"));
+  directory_ = parent;
 }
 
 // Whatever the dumps say, with checksums that fit: an answer, and no crash.
@@ -379,7 +401,7 @@ TEST_F(DoctorTest, StrangeNumbersDoNoHarm) {
   ranks[1].Fail(static_cast<FailureKind>(3), {2});
   Read();
   EXPECT_FALSE(report_.empty());
-  EXPECT_FALSE(JsonReport(run_, diagnosis_).empty());
+  EXPECT_EQ(json::parse(JsonReport(run_, diagnosis_)).at("groups").as_array().size(), 1);
 }
 
 }  // namespace

@@ -1,16 +1,21 @@
 #include "plinth/comm/doctor/report.h"
 
 #include <algorithm>
+#include <boost/json.hpp>
 #include <set>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "plinth/comm/doctor/statistics.h"
+#include "plinth/hardware/text/utf8.h"
 
 namespace plinth::comm {
 namespace {
+
+namespace json = boost::json;
 
 constexpr int kMostStragglers = 8;
 constexpr size_t kMostSiteCharacters = 32;
@@ -158,76 +163,59 @@ std::string TransportOf(const GroupView& group) {
   return "an unknown transport";
 }
 
-std::string Quoted(const std::string& text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') {
-      out += '\\';
-      out += c;
-    } else if (static_cast<unsigned char>(c) < 0x20) {
-      absl::StrAppendFormat(&out, "\\u%04x", static_cast<unsigned char>(c));
-    } else {
-      out += c;
-    }
-  }
-  return out + "\"";
+// Paths may hold any bytes; JSON is UTF-8.
+json::string Text(std::string_view bytes) { return json::string(ReplaceInvalidUtf8(bytes)); }
+
+json::array ListOf(const std::vector<int>& numbers) {
+  return json::array(numbers.begin(), numbers.end());
 }
 
-template <typename Items, typename Item>
-std::string JsonList(const Items& items, const Item& item) {
-  std::string out = "[";
-  for (const auto& value : items) absl::StrAppend(&out, out.size() > 1 ? ", " : "", item(value));
-  return out + "]";
+json::object FindingJson(const Finding& finding) {
+  return {{"kind", Text(FindingKindName(finding.kind))},
+          {"text", Text(finding.text)},
+          {"group", Text(finding.group)},
+          {"sequence", finding.sequence},
+          {"ranks", ListOf(finding.ranks)},
+          {"world_ranks", ListOf(finding.world_ranks)}};
 }
 
-std::string JsonFinding(const Finding& finding) {
-  const auto number = [](int rank) { return absl::StrCat(rank); };
-  return absl::StrCat("{\"kind\": ", Quoted(std::string(FindingKindName(finding.kind))),
-                      ", \"text\": ", Quoted(finding.text), ", \"group\": ", Quoted(finding.group),
-                      ", \"sequence\": ", finding.sequence,
-                      ", \"ranks\": ", JsonList(finding.ranks, number),
-                      ", \"world_ranks\": ", JsonList(finding.world_ranks, number), "}");
-}
-
-std::string JsonRank(const GroupView& group, int r, const RankStatistics& statistics) {
-  const RankView& rank = group.ranks[r];
-  if (rank.dump == nullptr) return absl::StrCat("{\"rank\": ", r, ", \"dump\": null}");
-  std::string out = absl::StrCat(
-      "{\"rank\": ", r, ", \"dump\": ", Quoted(rank.dump->path),
-      ", \"world_rank\": ", group.WorldRank(r), ", \"host\": ", Quoted(rank.dump->host),
-      ", \"process\": ", rank.dump->process, ", \"completed\": ", rank.last_completed(),
-      ", \"calls_made\": ", rank.dump->calls_made, ", \"now\": ", Quoted(PlaceOf(rank)));
+json::object RankJson(const GroupView& group, const RankStatistics& statistics) {
+  const RankView& rank = group.ranks[statistics.rank];
+  if (rank.dump == nullptr) return {{"rank", statistics.rank}, {"dump", nullptr}};
+  json::object object = {{"rank", statistics.rank},
+                         {"dump", Text(rank.dump->path)},
+                         {"world_rank", group.WorldRank(statistics.rank)},
+                         {"host", Text(rank.dump->host)},
+                         {"process", rank.dump->process},
+                         {"completed", rank.last_completed()},
+                         {"calls_made", rank.dump->calls_made},
+                         {"now", Text(PlaceOf(rank))}};
   if (rank.last() != nullptr) {
-    absl::StrAppend(&out, ", \"last_call\": ", Quoted(ToString(rank.last()->print)),
-                    ", \"file\": ", Quoted(rank.last()->file), ", \"line\": ", rank.last()->line);
+    object["last_call"] = Text(ToString(rank.last()->print));
+    object["file"] = Text(rank.last()->file);
+    object["line"] = rank.last()->line;
   }
-  absl::StrAppendFormat(&out, ", \"silent_s\": %.6f",
-                        SecondsOf(group.end_ns() - rank.last_event_ns()));
-  absl::StrAppendFormat(&out,
-                        ", \"times_last\": %d, \"waited_for_ms\": %.6f, \"median_late_ms\": %.6f, "
-                        "\"median_moving_ms\": %.6f",
-                        statistics.times_last, Milliseconds(statistics.waited_for_ns),
-                        Milliseconds(statistics.median_late_ns),
-                        Milliseconds(statistics.median_moving_ns));
-  if (rank.dump->failure.has_value()) {
-    absl::StrAppend(&out, ", \"failure\": ", Quoted(rank.dump->failure->text));
-  }
-  return out + "}";
+  object["silent_s"] = SecondsOf(group.end_ns() - rank.last_event_ns());
+  object["times_last"] = statistics.times_last;
+  object["waited_for_ms"] = Milliseconds(statistics.waited_for_ns);
+  object["median_late_ms"] = Milliseconds(statistics.median_late_ns);
+  object["median_moving_ms"] = Milliseconds(statistics.median_moving_ns);
+  if (rank.dump->failure.has_value()) object["failure"] = Text(rank.dump->failure->text);
+  return object;
 }
 
-std::string JsonGroup(const GroupView& group) {
+json::object GroupJson(const GroupView& group) {
   const GroupStatistics statistics = MeasureGroup(group);
   std::vector<RankStatistics> by_rank(group.size());
+  for (int rank = 0; rank < group.size(); ++rank) by_rank[rank].rank = rank;
   for (const RankStatistics& rank : statistics.ranks) by_rank[rank.rank] = rank;
-  return absl::StrCat("{\"name\": ", Quoted(group.name), ", \"size\": ", group.size(),
-                      ", \"transport\": ", Quoted(TransportOf(group)),
-                      ", \"complete_calls\": ", statistics.calls, ", \"ranks\": ",
-                      JsonList(by_rank,
-                               [&](const RankStatistics& rank) {
-                                 return JsonRank(group, static_cast<int>(&rank - by_rank.data()),
-                                                 rank);
-                               }),
-                      "}");
+  json::array ranks;
+  for (const RankStatistics& rank : by_rank) ranks.push_back(RankJson(group, rank));
+  return {{"name", Text(group.name)},
+          {"size", group.size()},
+          {"transport", Text(TransportOf(group))},
+          {"complete_calls", statistics.calls},
+          {"ranks", std::move(ranks)}};
 }
 
 }  // namespace
@@ -251,11 +239,16 @@ std::string TextReport(const RunView& run, const Diagnosis& diagnosis, int calls
 }
 
 std::string JsonReport(const RunView& run, const Diagnosis& diagnosis) {
-  return absl::StrCat("{\"verdict\": ", JsonFinding(diagnosis.verdict),
-                      ", \"others\": ", JsonList(diagnosis.others, JsonFinding),
-                      ", \"run\": ", Quoted(run.run),
-                      ", \"groups\": ", JsonList(run.groups, JsonGroup),
-                      ", \"notes\": ", JsonList(run.notes, Quoted), "}\n");
+  json::array others, groups, notes;
+  for (const Finding& finding : diagnosis.others) others.push_back(FindingJson(finding));
+  for (const GroupView& group : run.groups) groups.push_back(GroupJson(group));
+  for (const std::string& note : run.notes) notes.push_back(Text(note));
+  return json::serialize(json::object{{"verdict", FindingJson(diagnosis.verdict)},
+                                      {"others", std::move(others)},
+                                      {"run", Text(run.run)},
+                                      {"groups", std::move(groups)},
+                                      {"notes", std::move(notes)}}) +
+         "\n";
 }
 
 }  // namespace plinth::comm

@@ -13,7 +13,9 @@ namespace plinth::comm {
 // and who was waited for; then what is missing. Lines of at most about 110 characters.
 std::string TextReport(const RunView& run, const Diagnosis& diagnosis, int calls);
 
-// One object: {"verdict": {...}, "others": [...], "groups": [...], "notes": [...]}.
+// One line with one object:
+// {"verdict":{...},"others":[...],"run":...,"groups":[...],"notes":[...]}. Bytes of dumps and paths
+// that are not UTF-8 appear as U+FFFD.
 std::string JsonReport(const RunView& run, const Diagnosis& diagnosis);
 
 }  // namespace plinth::comm
