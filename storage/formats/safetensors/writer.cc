@@ -1,10 +1,10 @@
 #include "plinth/storage/formats/safetensors/writer.h"
 
 #include <algorithm>
+#include <boost/json/serialize.hpp>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "plinth/hardware/base/check.h"
 #include "plinth/hardware/base/status_macros.h"
@@ -16,39 +16,7 @@ namespace plinth::storage {
 namespace {
 
 std::string JsonString(std::string_view text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    switch (c) {
-      case '"':
-        out += "\\\"";
-        break;
-      case '\\':
-        out += "\\\\";
-        break;
-      case '\b':
-        out += "\\b";
-        break;
-      case '\f':
-        out += "\\f";
-        break;
-      case '\n':
-        out += "\\n";
-        break;
-      case '\r':
-        out += "\\r";
-        break;
-      case '\t':
-        out += "\\t";
-        break;
-      default:
-        if (static_cast<unsigned char>(c) < 0x20) {
-          out += absl::StrFormat("\\u%04x", c);
-        } else {
-          out += c;
-        }
-    }
-  }
-  return out + "\"";
+  return boost::json::serialize(boost::json::string_view(text.data(), text.size()));
 }
 
 struct HeaderText {

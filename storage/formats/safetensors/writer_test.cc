@@ -47,6 +47,16 @@ TEST(SafetensorsWriter, BytesAreTheOnesTheFormatSays) {
               IsOkAndHolds(ElementsAre("m.safetensors")));
 }
 
+TEST(SafetensorsWriter, NamesMayHoldEveryCharacter) {
+  std::string name = "\"\\/\x7f\xc2\x80\xe6\xbc\xa2\xf0\x9f\x98\x80";
+  for (char c = 0; c < 0x20; ++c) name += c;
+  const std::string path = Fresh("names");
+  ASSERT_OK(WriteSafetensors(path, {{{{name, DType::kU8, {0}}, {}}}}, {{name, name}}));
+  ASSERT_OK_AND_ASSIGN(const SafetensorsFile file, SafetensorsFile::Open(path));
+  EXPECT_NE(file.Find(name), nullptr);
+  EXPECT_EQ(file.header().metadata.at(name), name);
+}
+
 TEST(SafetensorsWriter, OrderOfListingDoesNotMatterAndTensorsAreAligned) {
   const std::string one(1, '1'), two(6, '2'), eight(24, '8'), none;
   std::vector<SafetensorsTensor> tensors = {{{"c", DType::kBool, {1}}, Bytes(one)},
