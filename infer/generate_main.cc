@@ -15,8 +15,7 @@
 #include "plinth/hardware/base/log.h"
 #include "plinth/hardware/base/program.h"
 #include "plinth/hardware/base/status_macros.h"
-#include "plinth/infer/engine/engine.h"
-#include "plinth/infer/load/served_model.h"
+#include "plinth/infer/infer.h"
 
 ABSL_FLAG(std::string, checkpoint, "",
           "checkpoint or run directory (its latest checkpoint); overrides serve.checkpoint");

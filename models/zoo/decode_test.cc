@@ -12,10 +12,8 @@
 #include "plinth/hardware/base/rng.h"
 #include "plinth/hardware/base/status_matchers.h"
 #include "plinth/hardware/testing/device_fixture.h"
-#include "plinth/models/nn/eager_ops.h"
-#include "plinth/models/nn/model.h"
+#include "plinth/models/models.h"
 #include "plinth/models/testing/tiny_models.h"
-#include "plinth/models/zoo/create.h"
 
 namespace plinth::models {
 namespace {
