@@ -244,9 +244,7 @@ DirectBackend::Failure DirectBackend::TakeStaged(const CollectiveCall& call, abs
                                  [](const Take& give) { return give.bytes > 0; });
   const auto stage = [&](uint64_t k) -> Failure {
     if (gives && k >= 2) {
-      if (Failure f = space_.Await(kTaken, taken + k - 1, SharedSpace::kEveryRank, deadline)) {
-        return f;
-      }
+      if (Failure f = AwaitAll(kTaken, taken + k - 1, deadline)) return f;
     }
     if (gives) StagePiece(call, Slot(rank_, k), k * piece, piece);
     space_.Signal(kStaged, staged + k + 1);
@@ -258,9 +256,7 @@ DirectBackend::Failure DirectBackend::TakeStaged(const CollectiveCall& call, abs
     if (k + 1 < pieces) {
       if (Failure f = stage(k + 1)) return f;
     }
-    if (Failure f = space_.Await(kStaged, staged + k + 1, SharedSpace::kEveryRank, deadline)) {
-      return f;
-    }
+    if (Failure f = AwaitAll(kStaged, staged + k + 1, deadline)) return f;
     for (int rank = 0; rank < size_; ++rank) {
       sources_[rank] = rank == rank_ ? In(call) + geometry_.takes[rank].from + k * piece
                                      : Slot(rank, k) + (geometry_.same_for_all ? 0 : rank_ * piece);
@@ -273,76 +269,79 @@ DirectBackend::Failure DirectBackend::TakeStaged(const CollectiveCall& call, abs
   return std::nullopt;
 }
 
-// Each rank reduces its share of a piece, and takes the shares that the others reduced.
+DirectBackend::Failure DirectBackend::AwaitAll(CounterName counter, uint64_t value,
+                                               absl::Time deadline) {
+  return space_.Await(counter, value, SharedSpace::kEveryRank, deadline);
+}
+
+DirectBackend::Failure DirectBackend::StageForReduce(const CollectiveCall& call,
+                                                     const ReduceJob& job, uint64_t k) {
+  if (k >= 2) {
+    if (Failure f = AwaitAll(kReduced, job.reduced + k - 1, job.deadline)) return f;
+  }
+  const Share own = ShareOf(job.Bytes(k), rank_, size_);
+  const int64_t end = own.begin + own.bytes;
+  const std::byte* from = In(call) + job.Begin(k);
+  Copy(from, own.begin, Slot(rank_, k), StoreTo::kCache);
+  Copy(from + end, job.Bytes(k) - end, Slot(rank_, k) + end, StoreTo::kCache);
+  space_.Signal(kStaged, job.staged + k + 1);
+  return std::nullopt;
+}
+
+DirectBackend::Failure DirectBackend::ReduceShare(const CollectiveCall& call, const ReduceJob& job,
+                                                  uint64_t k) {
+  if (Failure f = AwaitAll(kStaged, job.staged + k + 1, job.deadline)) return f;
+  if (k >= 2) {
+    if (Failure f = AwaitAll(kTaken, job.taken + k - 1, job.deadline)) return f;
+  }
+  const Share own = ShareOf(job.Bytes(k), rank_, size_);
+  for (int rank = 0; rank < size_; ++rank) {
+    sources_[rank] = (rank == rank_ ? In(call) + job.Begin(k) : Slot(rank, k)) + own.begin;
+  }
+  targets_.clear();
+  if (job.gets) targets_.push_back(Out(call) + job.Begin(k) + own.begin);
+  if (!job.gets || call.print.op == OpKind::kAllReduce) {
+    targets_.push_back(Slot(rank_, k) + job.result_at());
+  }
+  ReduceTo(call.print.reduce, call.print.dtype, sources_, own.bytes, targets_, StoreTo::kCache);
+  space_.Signal(kReduced, job.reduced + k + 1);
+  return std::nullopt;
+}
+
+DirectBackend::Failure DirectBackend::TakeShares(const CollectiveCall& call, const ReduceJob& job,
+                                                 uint64_t k) {
+  if (job.gets) {
+    if (Failure f = AwaitAll(kReduced, job.reduced + k + 1, job.deadline)) return f;
+  }
+  for (int rank = 0; job.gets && rank < size_; ++rank) {
+    if (rank == rank_) continue;
+    const Share share = ShareOf(job.Bytes(k), rank, size_);
+    Copy(Slot(rank, k) + job.result_at(), share.bytes, Out(call) + job.Begin(k) + share.begin,
+         StoreTo::kCache);
+  }
+  space_.Signal(kTaken, job.taken + k + 1);
+  return std::nullopt;
+}
+
+// While the others reduce their shares of a piece, this rank stages the next.
 DirectBackend::Failure DirectBackend::ReduceStaged(const CollectiveCall& call,
                                                    absl::Time deadline) {
   const int64_t room = LinesDown(slot_bytes_ / (size_ + 1));
-  const int64_t piece = std::min(room, limits_.piece_bytes) * size_;
-  const int64_t result_at = piece;  // in a slot
-  const int64_t bytes = geometry_.longest;
-  const auto pieces = static_cast<uint64_t>(DivideUp(bytes, piece));
-  const uint64_t staged = counted_[kStaged];
-  const uint64_t reduced = counted_[kReduced];
-  const uint64_t taken = counted_[kTaken];
-  const bool gets = call.print.op == OpKind::kAllReduce || call.print.root == rank_;
-  const auto piece_bytes = [&](uint64_t k) {
-    return std::min<int64_t>(piece, bytes - static_cast<int64_t>(k) * piece);
-  };
-  const auto await = [&](CounterName counter, uint64_t value) {
-    return space_.Await(counter, value, SharedSpace::kEveryRank, deadline);
-  };
-
-  const auto stage = [&](uint64_t k) -> Failure {
-    if (k >= 2) {
-      if (Failure f = await(kReduced, reduced + k - 1)) return f;
-    }
-    const Share own = ShareOf(piece_bytes(k), rank_, size_);
-    const int64_t end = own.begin + own.bytes;
-    const std::byte* from = In(call) + k * piece;
-    Copy(from, own.begin, Slot(rank_, k), StoreTo::kCache);
-    Copy(from + end, piece_bytes(k) - end, Slot(rank_, k) + end, StoreTo::kCache);
-    space_.Signal(kStaged, staged + k + 1);
-    return std::nullopt;
-  };
-  const auto reduce = [&](uint64_t k) -> Failure {
-    if (Failure f = await(kStaged, staged + k + 1)) return f;
-    if (k >= 2) {
-      if (Failure f = await(kTaken, taken + k - 1)) return f;
-    }
-    const Share own = ShareOf(piece_bytes(k), rank_, size_);
-    for (int rank = 0; rank < size_; ++rank) {
-      sources_[rank] = (rank == rank_ ? In(call) + k * piece : Slot(rank, k)) + own.begin;
-    }
-    targets_.clear();
-    if (gets) targets_.push_back(Out(call) + k * piece + own.begin);
-    if (!gets || call.print.op == OpKind::kAllReduce) {
-      targets_.push_back(Slot(rank_, k) + result_at);
-    }
-    ReduceTo(call.print.reduce, call.print.dtype, sources_, own.bytes, targets_, StoreTo::kCache);
-    space_.Signal(kReduced, reduced + k + 1);
-    return std::nullopt;
-  };
-  const auto take = [&](uint64_t k) -> Failure {
-    if (gets) {
-      if (Failure f = await(kReduced, reduced + k + 1)) return f;
-    }
-    for (int rank = 0; gets && rank < size_; ++rank) {
-      const Share share = ShareOf(piece_bytes(k), rank, size_);
-      if (rank == rank_) continue;
-      Copy(Slot(rank, k) + result_at, share.bytes, Out(call) + k * piece + share.begin,
-           StoreTo::kCache);
-    }
-    space_.Signal(kTaken, taken + k + 1);
-    return std::nullopt;
-  };
-
-  if (Failure f = stage(0)) return f;
+  const ReduceJob job{.piece = std::min(room, limits_.piece_bytes) * size_,
+                      .bytes = geometry_.longest,
+                      .gets = call.print.op == OpKind::kAllReduce || call.print.root == rank_,
+                      .staged = counted_[kStaged],
+                      .reduced = counted_[kReduced],
+                      .taken = counted_[kTaken],
+                      .deadline = deadline};
+  const auto pieces = static_cast<uint64_t>(DivideUp(job.bytes, job.piece));
+  if (Failure f = StageForReduce(call, job, 0)) return f;
   for (uint64_t k = 0; k < pieces; ++k) {
-    if (Failure f = reduce(k)) return f;
+    if (Failure f = ReduceShare(call, job, k)) return f;
     if (k + 1 < pieces) {
-      if (Failure f = stage(k + 1)) return f;
+      if (Failure f = StageForReduce(call, job, k + 1)) return f;
     }
-    if (Failure f = take(k)) return f;
+    if (Failure f = TakeShares(call, job, k)) return f;
   }
   counted_[kStaged] += pieces;
   counted_[kReduced] += pieces;

@@ -13,6 +13,7 @@
 #ifndef PLINTH_COMM_DIRECT_DIRECT_H_
 #define PLINTH_COMM_DIRECT_DIRECT_H_
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -79,6 +80,30 @@ class DirectBackend final : public Backend {
   Failure TakeByReading(const CollectiveCall& call, absl::Time deadline);
   Failure TakeStaged(const CollectiveCall& call, absl::Time deadline);
   Failure ReduceStaged(const CollectiveCall& call, absl::Time deadline);
+
+  // A reduction in pieces, of which each rank reduces its share. Every slot holds a piece and,
+  // behind it, a result.
+  struct ReduceJob {
+    int64_t piece;  // bytes
+    int64_t bytes;  // of the whole vector
+    bool gets;      // whether this rank gets the result
+    // Of the counters, when the call began.
+    uint64_t staged;
+    uint64_t reduced;
+    uint64_t taken;
+    absl::Time deadline;
+
+    int64_t Begin(uint64_t k) const { return static_cast<int64_t>(k) * piece; }
+    int64_t Bytes(uint64_t k) const { return std::min(piece, bytes - Begin(k)); }
+    int64_t result_at() const { return piece; }
+  };
+  // Of piece `k`: shows the others their shares of this rank's input; reduces this rank's share;
+  // takes the shares that the others reduced.
+  Failure StageForReduce(const CollectiveCall& call, const ReduceJob& job, uint64_t k);
+  Failure ReduceShare(const CollectiveCall& call, const ReduceJob& job, uint64_t k);
+  Failure TakeShares(const CollectiveCall& call, const ReduceJob& job, uint64_t k);
+  // Until all ranks have counted that far.
+  Failure AwaitAll(CounterName counter, uint64_t value, absl::Time deadline);
 
   // Takes bytes [begin, begin + bytes) of every stretch, which lie at sources_, to the output.
   void TakePiece(const CollectiveCall& call, int64_t begin, int64_t bytes, StoreTo store);
