@@ -2,7 +2,6 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <fstream>
 #include <memory>
 #include <string>
 #include <utility>
@@ -16,6 +15,7 @@
 #include "plinth/comm/transport/mpi/connect.h"
 #include "plinth/comm/transport/nccl/connect.h"
 #include "plinth/comm/transport/shm/connect.h"
+#include "plinth/comm/transport/shm/process.h"
 #include "plinth/comm/transport/tcp/connect.h"
 #include "plinth/hardware/base/status_macros.h"
 
@@ -70,13 +70,10 @@ struct Wish {
 
 // Equal for ranks that can share memory: one boot of one kernel and one PID namespace.
 uint64_t HostKey() {
-  std::ifstream file("/proc/sys/kernel/random/boot_id");
-  std::string boot;
-  std::getline(file, boot);
   struct stat processes {};
   if (stat("/proc/self/ns/pid", &processes) != 0) return 0;
   uint64_t key = processes.st_ino;
-  for (const char c : boot) key = (key ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+  for (const char c : BootId()) key = (key ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
   return key;
 }
 

@@ -21,13 +21,6 @@ namespace {
 constexpr int64_t kLaunchSpreadNs = int64_t{3600} * 1000000000;
 constexpr int kMostGroupRanks = 1 << 16;  // shown; a hostile size must not take all memory
 
-std::string ThisBoot() {
-  std::ifstream file("/proc/sys/kernel/random/boot_id");
-  std::string boot;
-  std::getline(file, boot);
-  return boot;
-}
-
 char StateLetter(int64_t process) {
   std::ifstream file(absl::StrCat("/proc/", process, "/stat"));
   std::string line;
@@ -153,7 +146,7 @@ ProcessState ProbeProcess(const FlightDump& dump) {
   char host[64] = {};
   gethostname(host, sizeof(host) - 1);
   // Containers of one machine share the boot, but not the numbers of processes.
-  if (dump.boot.empty() || dump.boot != ThisBoot() || dump.host != host) {
+  if (dump.boot.empty() || dump.boot != BootId() || dump.host != host) {
     return ProcessState::kUnknown;
   }
   const std::optional<int64_t> start = ProcessStartTicks(static_cast<pid_t>(dump.process));

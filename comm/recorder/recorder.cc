@@ -1,6 +1,5 @@
 #include "plinth/comm/recorder/recorder.h"
 
-#include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -14,7 +13,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "plinth/comm/net/socket.h"
 #include "plinth/comm/recorder/dump_file.h"
 #include "plinth/comm/transport/shm/process.h"
 #include "plinth/hardware/base/check.h"
@@ -51,13 +49,6 @@ void CopyText(std::string_view text, char (&to)[kRoom]) {
   const size_t bytes = std::min(text.size(), kRoom - 1);
   std::memset(to, 0, kRoom);
   std::memcpy(to, text.data(), bytes);
-}
-
-std::string BootId() {
-  const Fd file(open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC));
-  char text[36];
-  const ssize_t bytes = file.valid() ? read(file.get(), text, sizeof(text)) : -1;
-  return bytes > 0 ? std::string(text, static_cast<size_t>(bytes)) : std::string();
 }
 
 std::string HostName() {

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cstddef>
+#include <fstream>
 #include <sstream>
 #include <string>
 
@@ -12,6 +13,13 @@
 #include "plinth/comm/net/socket.h"
 
 namespace plinth::comm {
+
+std::string BootId() {
+  std::ifstream file("/proc/sys/kernel/random/boot_id");
+  std::string boot;
+  std::getline(file, boot);
+  return boot;
+}
 
 std::optional<int64_t> ProcessStartTicks(pid_t pid) {
   const Fd file(open(absl::StrCat("/proc/", pid, "/stat").c_str(), O_RDONLY | O_CLOEXEC));

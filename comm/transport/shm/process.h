@@ -6,8 +6,12 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 
 namespace plinth::comm {
+
+// Names this boot of this machine's kernel; empty when the system does not tell.
+std::string BootId();
 
 // When the process started, in clock ticks since boot: with its number, this tells it from a
 // later process that got the same number. Nothing when there is no such process or it has ended
