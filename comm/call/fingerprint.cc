@@ -3,6 +3,17 @@
 #include "absl/strings/str_cat.h"
 
 namespace plinth::comm {
+namespace {
+
+// A peer of another build may send a code that this one does not know.
+std::string DTypeText(DType dtype) {
+  const auto code = static_cast<uint8_t>(dtype);
+  const bool known =
+      code >= static_cast<uint8_t>(DType::kF32) && code <= static_cast<uint8_t>(DType::kBool);
+  return known ? std::string(DTypeName(dtype)) : absl::StrCat("dtype ", code);
+}
+
+}  // namespace
 
 std::string OpName(OpKind op) {
   switch (op) {
@@ -41,18 +52,6 @@ std::string OpName(OpKind op) {
   }
   return absl::StrCat("operation ", static_cast<int>(op));
 }
-
-namespace {
-
-// A peer of another build may send a code that this one does not know.
-std::string DTypeText(DType dtype) {
-  const auto code = static_cast<uint8_t>(dtype);
-  const bool known =
-      code >= static_cast<uint8_t>(DType::kF32) && code <= static_cast<uint8_t>(DType::kBool);
-  return known ? std::string(DTypeName(dtype)) : absl::StrCat("dtype ", code);
-}
-
-}  // namespace
 
 std::string ToString(const Fingerprint& print, std::string_view group) {
   std::string head = absl::StrCat(OpName(print.op), " #", print.sequence);

@@ -55,8 +55,6 @@ static_assert(sizeof(Fingerprint) == 24);
 // "send #2 (f32 x 8, to rank 1)". The group is left out when its name is empty.
 // Any bytes are fit to print.
 std::string ToString(const Fingerprint& print, std::string_view group = {});
-// "all_reduce"; also for codes that this build does not know.
-std::string OpName(OpKind op);
 
 }  // namespace plinth::comm
 

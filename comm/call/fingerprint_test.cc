@@ -1,17 +1,11 @@
 #include "plinth/comm/call/fingerprint.h"
 
-#include <vector>
-
-#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "plinth/comm/reduce/reduce.h"
 #include "plinth/hardware/tensor/dtype.h"
 
 namespace plinth::comm {
 namespace {
-
-using ::testing::HasSubstr;
-using ::testing::Optional;
 
 Fingerprint AllReduceOf(int64_t count, ReduceOp op = ReduceOp::kSum) {
   Fingerprint print;

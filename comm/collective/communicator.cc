@@ -1,4 +1,4 @@
-// The turns that calls take. The operations are in operations.cc, forming groups in form.cc.
+// The turns that calls take.
 #include "plinth/comm/collective/communicator.h"
 
 #include <numeric>
