@@ -11,6 +11,6 @@
 #include "plinth/comm/reduce/reduce.h"            // IWYU pragma: export
 #include "plinth/comm/rendezvous/environment.h"   // IWYU pragma: export
 #include "plinth/comm/rendezvous/options.h"       // IWYU pragma: export
-#include "plinth/comm/rendezvous/store.h"         // IWYU pragma: export
+#include "plinth/comm/store/store.h"              // IWYU pragma: export
 
 #endif  // PLINTH_COMM_COMM_H_

@@ -14,7 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "plinth/comm/reduce/reduce.h"
-#include "plinth/comm/rendezvous/store.h"
+#include "plinth/comm/store/store.h"
 #include "plinth/comm/transport/shm/connect.h"
 #include "plinth/comm/transport/tcp/connect.h"
 #include "plinth/comm/tuner/fit.h"

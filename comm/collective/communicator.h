@@ -58,7 +58,7 @@
 #include "plinth/comm/engine/pairs.h"
 #include "plinth/comm/reduce/reduce.h"
 #include "plinth/comm/rendezvous/options.h"
-#include "plinth/comm/rendezvous/store.h"
+#include "plinth/comm/store/store.h"
 #include "plinth/comm/transport/shared_space.h"
 #include "plinth/comm/transport/transport.h"
 #include "plinth/comm/tuner/choice.h"

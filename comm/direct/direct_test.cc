@@ -17,7 +17,7 @@
 #include "absl/time/clock.h"
 #include "plinth/comm/call/verdict.h"
 #include "plinth/comm/direct/zero_copy_probe.h"
-#include "plinth/comm/rendezvous/store.h"
+#include "plinth/comm/store/store.h"
 #include "plinth/comm/testing/ranks.h"
 #include "plinth/comm/transport/mem/connect.h"
 #include "plinth/comm/transport/shm/connect.h"

@@ -23,7 +23,7 @@
 #include "plinth/comm/recorder/dump.h"
 #include "plinth/comm/recorder/recorder.h"
 #include "plinth/comm/recorder/recording_observer.h"
-#include "plinth/comm/rendezvous/store.h"
+#include "plinth/comm/store/store.h"
 #include "plinth/comm/testing/faults.h"
 #include "plinth/comm/testing/legal_programs.h"
 #include "plinth/comm/testing/ranks.h"

@@ -16,7 +16,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "plinth/comm/rendezvous/options.h"
-#include "plinth/comm/rendezvous/store.h"
+#include "plinth/comm/store/store.h"
 #include "plinth/comm/transport/transport.h"
 
 namespace plinth::comm {

@@ -14,7 +14,7 @@
 #include "absl/time/clock.h"
 #include "plinth/comm/call/buffer.h"
 #include "plinth/comm/collective/communicator.h"
-#include "plinth/comm/rendezvous/store.h"
+#include "plinth/comm/store/store.h"
 #include "plinth/comm/testing/collective_cases.h"
 #include "plinth/comm/testing/ranks.h"
 #include "plinth/comm/transport/mpi/connect.h"

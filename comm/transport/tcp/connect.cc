@@ -13,7 +13,7 @@
 #include "absl/time/clock.h"
 #include "plinth/comm/net/interface.h"
 #include "plinth/comm/net/socket.h"
-#include "plinth/comm/rendezvous/unique_id.h"
+#include "plinth/comm/store/unique_id.h"
 #include "plinth/comm/transport/tcp/addresses.h"
 #include "plinth/comm/transport/tcp/links.h"
 #include "plinth/hardware/base/status_macros.h"

@@ -1,6 +1,6 @@
 // Names that no other launch on any host has.
-#ifndef PLINTH_COMM_RENDEZVOUS_UNIQUE_ID_H_
-#define PLINTH_COMM_RENDEZVOUS_UNIQUE_ID_H_
+#ifndef PLINTH_COMM_STORE_UNIQUE_ID_H_
+#define PLINTH_COMM_STORE_UNIQUE_ID_H_
 
 #include <cstddef>
 #include <string>
@@ -14,4 +14,4 @@ std::string MakeUniqueId();
 
 }  // namespace plinth::comm
 
-#endif  // PLINTH_COMM_RENDEZVOUS_UNIQUE_ID_H_
+#endif  // PLINTH_COMM_STORE_UNIQUE_ID_H_

@@ -10,11 +10,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "plinth/comm/collective/communicator.h"
-#include "plinth/comm/rendezvous/store.h"
+#include "plinth/comm/store/store.h"
 #include "plinth/comm/testing/collective_cases.h"
 #include "plinth/comm/testing/ranks.h"
 #include "plinth/comm/transport/tcp/connect.h"
-#include "plinth/comm/transport/tcp/host_network.h"
+#include "plinth/comm/transport/tcp/testing/host_network.h"
 #include "plinth/hardware/base/status_matchers.h"
 #include "plinth/hardware/tensor/dtype.h"
 

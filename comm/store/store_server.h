@@ -1,6 +1,6 @@
 // The server side of the store; see store.h for what it serves and the wire.
-#ifndef PLINTH_COMM_RENDEZVOUS_STORE_SERVER_H_
-#define PLINTH_COMM_RENDEZVOUS_STORE_SERVER_H_
+#ifndef PLINTH_COMM_STORE_STORE_SERVER_H_
+#define PLINTH_COMM_STORE_STORE_SERVER_H_
 
 #include <map>
 #include <memory>
@@ -58,4 +58,4 @@ class StoreServer {
 
 }  // namespace plinth::comm
 
-#endif  // PLINTH_COMM_RENDEZVOUS_STORE_SERVER_H_
+#endif  // PLINTH_COMM_STORE_STORE_SERVER_H_

@@ -3,8 +3,8 @@
 // Ranks only use it while a group forms: to publish a segment or an address and to read the
 // others'. Keys and values are bytes; a key is set once or again, never removed. The server
 // keeps one thread, which sleeps unless a client asks something.
-#ifndef PLINTH_COMM_RENDEZVOUS_STORE_H_
-#define PLINTH_COMM_RENDEZVOUS_STORE_H_
+#ifndef PLINTH_COMM_STORE_STORE_H_
+#define PLINTH_COMM_STORE_STORE_H_
 
 #include <memory>
 #include <mutex>
@@ -16,8 +16,8 @@
 #include "absl/time/time.h"
 #include "plinth/comm/net/socket.h"
 #include "plinth/comm/rendezvous/options.h"
-#include "plinth/comm/rendezvous/store_server.h"
-#include "plinth/comm/rendezvous/store_wire.h"
+#include "plinth/comm/store/store_server.h"
+#include "plinth/comm/store/store_wire.h"
 
 namespace plinth::comm {
 
@@ -62,4 +62,4 @@ class Store {
 
 }  // namespace plinth::comm
 
-#endif  // PLINTH_COMM_RENDEZVOUS_STORE_H_
+#endif  // PLINTH_COMM_STORE_STORE_H_

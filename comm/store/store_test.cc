@@ -1,4 +1,4 @@
-#include "plinth/comm/rendezvous/store.h"
+#include "plinth/comm/store/store.h"
 
 #include <string>
 #include <thread>
@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "plinth/comm/net/socket.h"
-#include "plinth/comm/rendezvous/store_wire.h"
+#include "plinth/comm/store/store_wire.h"
 #include "plinth/hardware/base/status_matchers.h"
 
 namespace plinth::comm {

@@ -1,4 +1,4 @@
-#include "plinth/comm/rendezvous/store.h"
+#include "plinth/comm/store/store.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -11,8 +11,8 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
-#include "plinth/comm/rendezvous/store_server.h"
-#include "plinth/comm/rendezvous/store_wire.h"
+#include "plinth/comm/store/store_server.h"
+#include "plinth/comm/store/store_wire.h"
 #include "plinth/hardware/base/check.h"
 #include "plinth/hardware/base/status_macros.h"
 

@@ -4,8 +4,8 @@
 // u8 code, u32 bytes, bytes. The first request of a connection is the hello (op 'H', key =
 // magic, value = "world_size rank run_id"), by which a rank of another launch, a second rank
 // with the same number and a foreign program are found out before they can do harm.
-#ifndef PLINTH_COMM_RENDEZVOUS_STORE_WIRE_H_
-#define PLINTH_COMM_RENDEZVOUS_STORE_WIRE_H_
+#ifndef PLINTH_COMM_STORE_STORE_WIRE_H_
+#define PLINTH_COMM_STORE_STORE_WIRE_H_
 
 #include <bit>
 #include <cstdint>
@@ -58,4 +58,4 @@ inline std::string EncodeReply(StoreReply code, std::string_view text) {
 
 }  // namespace plinth::comm
 
-#endif  // PLINTH_COMM_RENDEZVOUS_STORE_WIRE_H_
+#endif  // PLINTH_COMM_STORE_STORE_WIRE_H_

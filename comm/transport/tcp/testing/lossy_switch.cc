@@ -1,4 +1,4 @@
-#include "plinth/comm/transport/tcp/lossy_switch.h"
+#include "plinth/comm/transport/tcp/testing/lossy_switch.h"
 
 #include <arpa/inet.h>
 #include <linux/if_ether.h>

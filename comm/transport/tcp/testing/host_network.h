@@ -6,8 +6,8 @@
 //
 // Everything lives in namespaces of its own and ends with the processes; nothing gets a name that
 // could leak. The delay and the loss are made here because many kernels lack netem.
-#ifndef PLINTH_COMM_TRANSPORT_TCP_HOST_NETWORK_H_
-#define PLINTH_COMM_TRANSPORT_TCP_HOST_NETWORK_H_
+#ifndef PLINTH_COMM_TRANSPORT_TCP_TESTING_HOST_NETWORK_H_
+#define PLINTH_COMM_TRANSPORT_TCP_TESTING_HOST_NETWORK_H_
 
 #include <functional>
 #include <string>
@@ -44,4 +44,4 @@ std::string HostAddress(int host, bool ipv4 = true);
 
 }  // namespace plinth::comm::testing
 
-#endif  // PLINTH_COMM_TRANSPORT_TCP_HOST_NETWORK_H_
+#endif  // PLINTH_COMM_TRANSPORT_TCP_TESTING_HOST_NETWORK_H_

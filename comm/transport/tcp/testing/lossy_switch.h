@@ -1,6 +1,6 @@
 // An Ethernet switch in user space that delays and drops frames, for tests.
-#ifndef PLINTH_COMM_TRANSPORT_TCP_LOSSY_SWITCH_H_
-#define PLINTH_COMM_TRANSPORT_TCP_LOSSY_SWITCH_H_
+#ifndef PLINTH_COMM_TRANSPORT_TCP_TESTING_LOSSY_SWITCH_H_
+#define PLINTH_COMM_TRANSPORT_TCP_TESTING_LOSSY_SWITCH_H_
 
 #include <array>
 #include <atomic>
@@ -48,4 +48,4 @@ class LossySwitch {
 
 }  // namespace plinth::comm::testing
 
-#endif  // PLINTH_COMM_TRANSPORT_TCP_LOSSY_SWITCH_H_
+#endif  // PLINTH_COMM_TRANSPORT_TCP_TESTING_LOSSY_SWITCH_H_

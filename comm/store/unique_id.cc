@@ -1,4 +1,4 @@
-#include "plinth/comm/rendezvous/unique_id.h"
+#include "plinth/comm/store/unique_id.h"
 
 #include <sys/random.h>
 

@@ -1,4 +1,4 @@
-#include "plinth/comm/rendezvous/store_server.h"
+#include "plinth/comm/store/store_server.h"
 
 #include <poll.h>
 #include <sys/eventfd.h>
@@ -14,7 +14,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "plinth/comm/rendezvous/store_wire.h"
+#include "plinth/comm/store/store_wire.h"
 #include "plinth/hardware/base/status_macros.h"
 
 namespace plinth::comm {

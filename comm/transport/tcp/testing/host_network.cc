@@ -1,4 +1,4 @@
-#include "plinth/comm/transport/tcp/host_network.h"
+#include "plinth/comm/transport/tcp/testing/host_network.h"
 
 #include <arpa/inet.h>
 #include <linux/ethtool.h>
@@ -17,7 +17,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "plinth/comm/net/socket.h"
-#include "plinth/comm/transport/tcp/lossy_switch.h"
+#include "plinth/comm/transport/tcp/testing/lossy_switch.h"
 #include "plinth/hardware/base/check.h"
 
 namespace plinth::comm::testing {
