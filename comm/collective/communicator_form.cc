@@ -17,6 +17,7 @@
 #include "plinth/comm/transport/shm/connect.h"
 #include "plinth/comm/transport/shm/process.h"
 #include "plinth/comm/transport/tcp/connect.h"
+#include "plinth/hardware/base/hash.h"
 #include "plinth/hardware/base/status_macros.h"
 
 namespace plinth::comm {
@@ -72,9 +73,7 @@ struct Wish {
 uint64_t HostKey() {
   struct stat processes {};
   if (stat("/proc/self/ns/pid", &processes) != 0) return 0;
-  uint64_t key = processes.st_ino;
-  for (const char c : BootId()) key = (key ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
-  return key;
+  return Fnv1a(BootId(), processes.st_ino);
 }
 
 // Ranks of the group that this one belongs to after the split, in their new order.

@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "plinth/comm/recorder/layout.h"
+#include "plinth/hardware/base/hash.h"
 #include "plinth/hardware/base/status_macros.h"
 
 namespace plinth::comm {
@@ -23,18 +24,12 @@ absl::Status SystemError(const std::string& what) {
   return absl::UnavailableError(absl::StrCat(what, ": ", std::strerror(errno)));
 }
 
-uint64_t Hash(std::string_view text) {
-  uint64_t hash = 0xcbf29ce484222325u;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
-  return hash;
-}
-
 std::string FileNamePart(std::string_view text) {
   std::string part(text.substr(0, kMostNameCharacters));
   for (char& c : part) {
     if (!absl::ascii_isalnum(c) && c != '-' && c != '_') c = '_';
   }
-  if (part != text) absl::StrAppendFormat(&part, "-%08x", static_cast<uint32_t>(Hash(text)));
+  if (part != text) absl::StrAppendFormat(&part, "-%08x", static_cast<uint32_t>(Fnv1a(text)));
   return part;
 }
 

@@ -12,6 +12,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "plinth/comm/rendezvous/node_list.h"
+#include "plinth/hardware/base/hash.h"
 #include "plinth/hardware/base/status_macros.h"
 
 namespace plinth::comm {
@@ -263,12 +264,8 @@ constexpr Launcher kLaunchers[] = {
 
 std::span<const Launcher> Launchers() { return kLaunchers; }
 
-// FNV-1a: the same on every host and build, which std::hash does not promise.
 int DerivedPort(std::string_view launch_identity) {
-  uint64_t hash = 14695981039346656037u;
-  for (const char c : launch_identity) {
-    hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211u;
-  }
+  const uint64_t hash = Fnv1a(launch_identity);
   return kFirstDerivedPort + static_cast<int>((hash ^ (hash >> 32)) % kDerivedRange);
 }
 

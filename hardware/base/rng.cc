@@ -3,6 +3,8 @@
 #include <cmath>
 #include <numbers>
 
+#include "plinth/hardware/base/hash.h"
+
 namespace plinth {
 namespace {
 
@@ -35,10 +37,7 @@ std::array<uint32_t, 4> Philox(std::array<uint32_t, 4> counter, std::array<uint3
 }
 
 uint64_t RngKey(uint64_t seed, std::string_view purpose) {
-  // FNV-1a of the purpose, then one Philox block mixes it with the seed.
-  uint64_t hash = 0xcbf29ce484222325;
-  for (const char c : purpose) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-  return RandomBits(seed, hash, 0);
+  return RandomBits(seed, Fnv1a(purpose), 0);  // mixes both
 }
 
 uint64_t RandomBits(uint64_t key, uint64_t stream, uint64_t index) {

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "gtest/gtest.h"
+#include "plinth/hardware/base/hash.h"
 
 namespace plinth {
 namespace {
@@ -15,6 +16,14 @@ TEST(Philox, KnownAnswers) {
             (std::array<uint32_t, 4>{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}));
   EXPECT_EQ(Philox({0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}, {0xa4093822, 0x299f31d0}),
             (std::array<uint32_t, 4>{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}));
+}
+
+// Known answers of FNV-1a, 64 bits.
+TEST(Fnv1a, KnownAnswers) {
+  EXPECT_EQ(Fnv1a(""), 0xcbf29ce484222325);
+  EXPECT_EQ(Fnv1a("a"), 0xaf63dc4c8601ec8c);
+  EXPECT_EQ(Fnv1a("foobar"), 0x85944171f73967e8);
+  EXPECT_EQ(Fnv1a("bar", Fnv1a("foo")), Fnv1a("foobar"));
 }
 
 TEST(Rng, MomentsOfTheNormal) {

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "google/protobuf/text_format.h"
 #include "plinth/hardware/base/check.h"
+#include "plinth/hardware/base/hash.h"
 #include "plinth/models/zoo/create.h"
 
 namespace plinth::models::testing {
@@ -15,9 +16,7 @@ namespace {
 
 // A multiple of 2^-24 in [0, 1): FNV-1a of the name, advanced and mixed as in splitmix64.
 float Unit(const std::string& name, uint64_t index) {
-  uint64_t x = 0xcbf29ce484222325;
-  for (const char c : name) x = (x ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-  x += (index + 1) * 0x9e3779b97f4a7c15;
+  uint64_t x = Fnv1a(name) + (index + 1) * 0x9e3779b97f4a7c15;
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
   x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
   x ^= x >> 31;
