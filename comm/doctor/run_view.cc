@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "plinth/comm/doctor/median.h"
 #include "plinth/comm/transport/shm/process.h"
 
 namespace plinth::comm {
@@ -27,12 +28,6 @@ char StateLetter(int64_t process) {
   std::getline(file, line);
   const size_t name_end = line.rfind(')');
   return name_end + 2 < line.size() ? line[name_end + 2] : '?';
-}
-
-int64_t Median(std::vector<int64_t> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
 }
 
 // Keeps sums of times far from overflow, whatever a dump says.

@@ -65,13 +65,13 @@ struct RunView {
   std::vector<std::string> notes;  // what is missing, damaged or left out
 };
 
+// Whether all ranks of the group make the call, under one numbering.
+bool IsCollective(OpKind op);
+
 // Of several runs in the directory the one that started last is shown. The dumps outlive the view.
 // Clocks: ranks of one boot share one. Others are aligned by the calls: all ranks leave the meeting
 // at the beginning of a call at nearly one moment.
 // `now_ns`: CLOCK_MONOTONIC of this machine.
-// Whether all ranks of the group make the call, under one numbering.
-bool IsCollective(OpKind op);
-
 RunView MakeRunView(const DumpDirectory& directory, const ProcessProbe& probe, int64_t now_ns);
 
 }  // namespace plinth::comm

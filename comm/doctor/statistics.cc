@@ -3,15 +3,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "plinth/comm/doctor/median.h"
+
 namespace plinth::comm {
 namespace {
-
-int64_t Median(std::vector<int64_t>& values) {
-  if (values.empty()) return 0;
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
 
 // Calls of one sequence on every rank; empty when one is missing or has not ended well.
 std::vector<const RecordedCall*> CompleteCalls(const GroupView& group, uint64_t sequence) {
@@ -49,8 +44,8 @@ GroupStatistics MeasureGroup(const GroupView& group) {
     last.waited_for_ns += entered.back().first - entered[entered.size() - 2].first;
   }
   for (RankStatistics& rank : result.ranks) {
-    rank.median_late_ns = Median(late[rank.rank]);
-    rank.median_moving_ns = Median(moving[rank.rank]);
+    rank.median_late_ns = Median(std::move(late[rank.rank]));
+    rank.median_moving_ns = Median(std::move(moving[rank.rank]));
   }
   std::stable_sort(result.ranks.begin(), result.ranks.end(),
                    [](const RankStatistics& a, const RankStatistics& b) {
