@@ -38,9 +38,9 @@ std::string WithoutSites(std::string text) {
   return text;
 }
 
-// U41: calls without elements, and v-operations in which some ranks have none, keep their order
+// Calls without elements, and v-operations in which some ranks have none, keep their order
 // and still wait for every rank.
-TEST(U41, CallsWithoutElementsWaitForEveryRank) {
+TEST(EmptyCalls, WaitForEveryRank) {
   using Call = std::function<absl::Status(Communicator&)>;
   const Buffer none{nullptr, 0, DType::kF32};
   const std::vector<int64_t> zeros(3, 0);
@@ -75,8 +75,8 @@ TEST(U41, CallsWithoutElementsWaitForEveryRank) {
               Each(IsEmpty()));
 }
 
-// U43: one rank calls something else; every rank gets the same line, which names it.
-TEST(U43, MismatchesInListsNameTheOddRank) {
+// One rank calls something else; every rank gets the same line, which names it.
+TEST(Mismatches, InListsNameTheOddRank) {
   using Call = std::function<absl::Status(Communicator&, std::vector<float>&)>;
   const auto gather = [](std::vector<int64_t> counts) -> Call {
     return [counts](Communicator& c, std::vector<float>& v) {
@@ -129,7 +129,7 @@ TEST(U43, MismatchesInListsNameTheOddRank) {
   }
 }
 
-TEST(U43, AnExtraCallIsTheOddOne) {
+TEST(Mismatches, AnExtraCallIsTheOddOne) {
   EXPECT_THAT(RunThreads(4, kTimeout,
                          [](Communicator& comm) -> std::string {
                            std::vector<float> values(8);
@@ -143,7 +143,7 @@ TEST(U43, AnExtraCallIsTheOddOne) {
                    "all_reduce #1 (f32 x 8)"));
 }
 
-TEST(U43, SendsAndReceivesThatDoNotMatchShowBothSides) {
+TEST(Mismatches, SendsAndReceivesThatDoNotMatchShowBothSides) {
   const auto run = [](const std::function<absl::Status(Communicator&, std::vector<float>&)>& call) {
     return RunThreads(2, kTimeout, [&](Communicator& comm) -> std::string {
       std::vector<float> values(8);
@@ -173,8 +173,8 @@ TEST(U43, SendsAndReceivesThatDoNotMatchShowBothSides) {
                              "1")));
 }
 
-// U44: a rank that does not come is named with the call, and with what it called last.
-TEST(U44, ARankThatSleepsIsNamedWithItsLastCall) {
+// A rank that does not come is named with the call, and with what it called last.
+TEST(LateRanks, AreNamedWithTheirLastCall) {
   const auto reports = RunThreads(4, absl::Milliseconds(200), [](Communicator& comm) {
     std::vector<float> values(8);
     const float own[] = {1, 2};

@@ -16,7 +16,7 @@
 // the round of the same number, so no program can deadlock. Ranks are not otherwise in step.
 //
 // Blocks. The vector of an operation is cut into blocks; an executor gives each a size, which
-// may be zero and differ between blocks (operation.h says which rank has which):
+// may be zero and differ between blocks (problem.h says which rank has which):
 //   all_reduce, reduce, broadcast   any number, together the whole vector
 //   reduce_scatter, all_gather, gather, scatter   one for each rank: block r is rank r's share
 //   all_to_all                      size * size: block i * size + j goes from rank i to rank j
