@@ -85,6 +85,49 @@ TEST_P(Collectives, AreBitEqualBetweenRanksAndRuns) {
   }
 }
 
+// The last host may hold fewer than the others.
+TEST_P(Collectives, MatchTheReferenceOnSeveralHosts) {
+  constexpr int64_t kCounts[] = {1, 64, 301};
+  constexpr DType kDTypes[] = {DType::kF32, DType::kBf16};
+  for (const Algorithm& algorithm : Algorithms()) {
+    if (!algorithm.needs_hosts) continue;
+    for (const int ranks_per_host : {2, 3}) {
+      SCOPED_TRACE(absl::StrCat(std::string(algorithm.name), ", ranks per host: ", ranks_per_host));
+      const auto options = [&](int) {
+        GroupOptions group = Pinned(algorithm);
+        for (int rank = 0; rank < GetParam(); ++rank) group.hosts.push_back(rank / ranks_per_host);
+        return group;
+      };
+      EXPECT_THAT(RunThreads(GetParam(), options,
+                             [&](Communicator& comm) {
+                               return CheckAllCollectives(comm, kCounts, kDTypes);
+                             }),
+                  Each(IsEmpty()));
+    }
+  }
+}
+
+// Ranks 0 and 1 share a host. Rank 2, alone on its own, speaks for both: it sends its half of the
+// sums and what its host owns, where three ranks alone would send 2/3 twice.
+TEST(CollectivesBytes, HierarchicalFollowsTheHosts) {
+  constexpr int64_t kCount = 3000;
+  const auto options = [](int) {
+    GroupOptions group = Pinned(*FindAlgorithm("hierarchical"));
+    group.hosts = {5, 5, 6};
+    return group;
+  };
+  const auto reports = RunThreads(3, options, [&](Communicator& comm) -> std::string {
+    std::vector<float> values(kCount, 1.0f);
+    ByteCounts before = comm.bytes_moved();
+    if (!comm.AllReduce({values.data(), 0, DType::kF32}).ok()) return "empty call";
+    const int64_t notes = comm.bytes_moved().sent - before.sent;
+    before = comm.bytes_moved();
+    if (!comm.AllReduce(BufferOf(std::span<float>(values))).ok()) return "call";
+    return absl::StrCat(comm.bytes_moved().sent - before.sent - notes);
+  });
+  EXPECT_EQ(reports[2], absl::StrCat(kCount * sizeof(float)));
+}
+
 TEST(CollectivesBytes, ARingMovesWhatItMust) {
   for (int size = 2; size <= 6; ++size) {
     const int64_t count = int64_t{1000} * size;

@@ -20,6 +20,8 @@ GroupInfo InfoOf(const GroupOptions& options, const Transport& transport) {
     group.world_ranks.resize(transport.size());
     std::iota(group.world_ranks.begin(), group.world_ranks.end(), 0);
   }
+  group.hosts = options.hosts;
+  if (group.hosts.empty()) group.hosts.resize(transport.size());
   return group;
 }
 
@@ -30,7 +32,8 @@ CollectiveEngine MakeEngine(std::unique_ptr<Transport> transport, GroupOptions& 
   if (transport->shared() != nullptr && options.pins.empty()) {
     backends.push_back(std::make_unique<DirectBackend>(transport.get()));
   }
-  backends.push_back(std::make_unique<ProgramBackend>(transport.get(), options.pins));
+  backends.push_back(
+      std::make_unique<ProgramBackend>(transport.get(), options.pins, group.RanksPerHost()));
   return CollectiveEngine(
       std::move(transport), std::move(group),
       {options.timeout, options.note_payload_bytes, std::move(backends), options.observer});

@@ -86,6 +86,7 @@ struct GroupOptions {
   std::string name;              // in messages; empty for the group a launch starts with
   std::string path = "world";    // no two groups of a launch share one
   std::vector<int> world_ranks;  // by rank; empty when they are the ranks of the group
+  std::vector<uint64_t> hosts;   // as in GroupInfo; empty when all are on one host
   // Algorithms that the user insists on; with any, memory that ranks share is not used directly.
   Pins pins;
   // What a rank contributes to a call travels in its note, without a second round, up to so many

@@ -1,6 +1,4 @@
 // How groups form: from a launch's options, or out of another group.
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -9,15 +7,14 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "plinth/comm/collective/communicator.h"
+#include "plinth/comm/collective/introduction.h"
 #include "plinth/comm/executor/program_backend.h"
 #include "plinth/comm/recorder/recording_observer.h"
 #include "plinth/comm/transport/mem/connect.h"
 #include "plinth/comm/transport/mpi/connect.h"
 #include "plinth/comm/transport/nccl/connect.h"
 #include "plinth/comm/transport/shm/connect.h"
-#include "plinth/comm/transport/shm/process.h"
 #include "plinth/comm/transport/tcp/connect.h"
-#include "plinth/hardware/base/hash.h"
 #include "plinth/hardware/base/status_macros.h"
 
 namespace plinth::comm {
@@ -66,15 +63,7 @@ absl::StatusOr<GroupLinks> ConnectGroup(const CommOptions& options, Store* store
 struct Wish {
   int32_t color;
   int32_t key;
-  uint64_t host;
 };
-
-// Equal for ranks that can share memory: one boot of one kernel and one PID namespace.
-uint64_t HostKey() {
-  struct stat processes {};
-  if (stat("/proc/self/ns/pid", &processes) != 0) return 0;
-  return Fnv1a(BootId(), processes.st_ino);
-}
 
 // Ranks of the group that this one belongs to after the split, in their new order.
 std::vector<int> MembersOf(std::span<const Wish> wishes, int32_t color) {
@@ -87,7 +76,7 @@ std::vector<int> MembersOf(std::span<const Wish> wishes, int32_t color) {
   return members;
 }
 
-GroupPlan PlanFor(std::span<const Wish> wishes, const std::vector<int>& members, int rank) {
+GroupPlan PlanFor(std::span<const uint64_t> hosts, const std::vector<int>& members, int rank) {
   GroupPlan plan;
   plan.size = static_cast<int>(members.size());
   plan.local_size = 0;
@@ -96,7 +85,7 @@ GroupPlan PlanFor(std::span<const Wish> wishes, const std::vector<int>& members,
       plan.rank = i;
       plan.local_rank = plan.local_size;
     }
-    if (wishes[members[i]].host == wishes[rank].host) ++plan.local_size;
+    if (hosts[members[i]] == hosts[rank]) ++plan.local_size;
   }
   return plan;
 }
@@ -130,6 +119,9 @@ absl::StatusOr<std::unique_ptr<Communicator>> Communicator::Create(
   group.path = options.group;
   if (options.group != CommOptions().group) group.name = options.group;
   group.pins = std::move(pins);
+  if (options.size > 1) {
+    ASSIGN_OR_RETURN(group.hosts, Introduce(options, *links->transport, deadline));
+  }
   if (observer == nullptr && options.size > 1) {
     observer = MakeRecorder(options, std::string(links->transport->name()));
   }
@@ -195,7 +187,7 @@ absl::StatusOr<std::unique_ptr<Communicator>> Communicator::Form(int color, int 
                                                                  std::string_view name,
                                                                  std::span<const int> list,
                                                                  const CallOptions& options) {
-  const Wish wish{color, key, HostKey()};
+  const Wish wish{color, key};
   std::vector<Wish> wishes(size());
   CollectiveCall call;
   call.print.op = OpKind::kSplit;
@@ -215,7 +207,7 @@ absl::StatusOr<std::unique_ptr<Communicator>> Communicator::Form(int color, int 
   GroupPlan plan;
   if (met.ok() && color != kNoColor) {
     members = MembersOf(wishes, color);
-    plan = PlanFor(wishes, members, rank());
+    plan = PlanFor(group().hosts, members, rank());
     plan.path = absl::StrCat(path_, "/", call.print.sequence, ".", color);
     if (connector_ != nullptr) {
       links = connector_(plan, deadline);
@@ -235,7 +227,10 @@ absl::StatusOr<std::unique_ptr<Communicator>> Communicator::Form(int color, int 
   part.timeout = engine_.timeout();
   part.path = plan.path;
   part.name = name.empty() ? plan.path : std::string(name);
-  for (const int member : members) part.world_ranks.push_back(group().world_ranks[member]);
+  for (const int member : members) {
+    part.world_ranks.push_back(group().world_ranks[member]);
+    part.hosts.push_back(group().hosts[member]);
+  }
   part.pins = pins_;
   part.observer = observer_;
   part.connector = connector_;

@@ -246,6 +246,20 @@ TEST_P(CommunicatorProcess, GroupsAndLaunchesDoNotMix) {
   for (const RankOutcome& outcome : outcomes) EXPECT_EQ(outcome.report, "");
 }
 
+TEST_P(CommunicatorProcess, RanksWithOtherAlgorithmsAreToldSo) {
+  const int port = FreePort();
+  const auto outcomes = RunProcesses(3, [&](int rank) -> std::string {
+    CommOptions options = LocalOptions(rank, 3, port, GetParam(), absl::Seconds(20));
+    if (rank > 0) options.algorithm = rank == 1 ? "auto" : "all_reduce=ring";
+    return Communicator::Create(options).status().ToString();
+  });
+  for (const RankOutcome& outcome : outcomes) {
+    EXPECT_EQ(outcome.report,
+              "FAILED_PRECONDITION: the ranks were told to use different algorithms "
+              "(PLINTH_COMM_ALGORITHM): rank 2 \"all_reduce=ring\", rank 0 \"auto\"");
+  }
+}
+
 std::set<uint64_t> InodesIn(const char* directory) {
   std::set<uint64_t> inodes;
   DIR* dir = opendir(directory);

@@ -15,11 +15,11 @@ namespace plinth::comm {
 namespace {
 
 // What all ranks know alike of a call, so that all choose alike.
-Question QuestionOf(const CollectiveCall& call, int size) {
+Question QuestionOf(const CollectiveCall& call, int size, int ranks_per_host) {
   Question question;
   question.op = call.print.op;
   question.size = size;
-  question.ranks_per_host = size;
+  question.ranks_per_host = ranks_per_host;
   question.element_bytes = static_cast<int>(DTypeSize(call.print.dtype));
   question.partial_bytes = static_cast<int>(DTypeSize(AccumulatorOf(call.print.dtype)));
   int64_t elements = call.print.count;
@@ -56,15 +56,17 @@ absl::StatusOr<Pins> PinsOf(std::string_view text) {
   return pins;
 }
 
-ProgramBackend::ProgramBackend(Transport* transport, Pins pins)
+ProgramBackend::ProgramBackend(Transport* transport, Pins pins, int ranks_per_host)
     : transport_(*transport),
+      ranks_per_host_(ranks_per_host),
       tuner_(DefaultTable(transport->name()), std::move(pins)),
       executor_(transport) {}
 
 bool ProgramBackend::Takes(const CollectiveCall& call) const { return HasProgram(call.print.op); }
 
 absl::Status ProgramBackend::Run(const CollectiveCall& call, absl::Time deadline) {
-  ASSIGN_OR_RETURN(const Choice choice, tuner_.Choose(QuestionOf(call, transport_.size())));
+  ASSIGN_OR_RETURN(const Choice choice,
+                   tuner_.Choose(QuestionOf(call, transport_.size(), ranks_per_host_)));
   const Algorithm* algorithm = FindAlgorithm(choice.algorithm);
   CHECK(algorithm != nullptr) << choice.algorithm;
   const auto failure = executor_.Run(ProgramFor(call, *algorithm), call,
@@ -78,6 +80,7 @@ const RankProgram& ProgramBackend::ProgramFor(const CollectiveCall& call,
   Problem problem;
   problem.op = PlainOp(call.print.op);
   problem.size = transport_.size();
+  problem.ranks_per_host = ranks_per_host_;
   problem.root = HasRoot(problem.op) ? call.print.root : 0;
   const Key key{problem.op, problem.root, &algorithm};
   const auto known = programs_.find(key);

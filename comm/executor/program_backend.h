@@ -26,8 +26,9 @@ absl::StatusOr<Pins> PinsOf(std::string_view text);
 // A program is generated when an operation first needs it, and kept. Used by one thread at a time.
 class ProgramBackend final : public Backend {
  public:
-  // The transport outlives it. `pins` are the algorithms that the user insists on.
-  ProgramBackend(Transport* transport, Pins pins);
+  // The transport outlives it. `pins` are the algorithms that the user insists on, `ranks_per_host`
+  // is what GroupInfo says.
+  ProgramBackend(Transport* transport, Pins pins, int ranks_per_host);
 
   std::string_view name() const override { return "program"; }
   bool Takes(const CollectiveCall& call) const override;
@@ -42,6 +43,7 @@ class ProgramBackend final : public Backend {
   const RankProgram& ProgramFor(const CollectiveCall& call, const Algorithm& algorithm);
 
   Transport& transport_;
+  const int ranks_per_host_;
   Tuner tuner_;
   Executor executor_;
   std::map<Key, RankProgram> programs_;

@@ -1,0 +1,22 @@
+// What the ranks of a launch tell each other once, when all of them are connected.
+#ifndef PLINTH_COMM_COLLECTIVE_INTRODUCTION_H_
+#define PLINTH_COMM_COLLECTIVE_INTRODUCTION_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "plinth/comm/rendezvous/options.h"
+#include "plinth/comm/transport/transport.h"
+
+namespace plinth::comm {
+
+// Called by every rank; returns GroupInfo::hosts. kFailedPrecondition, the same line on every rank,
+// when they were not given one choice of algorithms: they would wait for each other's messages.
+absl::StatusOr<std::vector<uint64_t>> Introduce(const CommOptions& options, Transport& transport,
+                                                absl::Time deadline);
+
+}  // namespace plinth::comm
+
+#endif  // PLINTH_COMM_COLLECTIVE_INTRODUCTION_H_
