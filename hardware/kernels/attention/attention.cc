@@ -38,8 +38,8 @@ void Attention(const AttentionArgs& args, KernelContext& ctx) {
     CHECK_GE(args.page_tokens, 1) << " in attention";
   }
   const Tensor scratch =
-      Tensor::New(*ctx.scratch, DType::kF32, AttentionScratch(args, *ctx.threads));
-  LaunchOnHost(ctx, AttentionTask{args, scratch.view()}, &AttentionCpu);
+      Tensor::New(*ctx.scratch, DType::kF32, cpu::AttentionScratch(args, *ctx.threads));
+  LaunchOnHost(ctx, cpu::AttentionTask{args, scratch.view()}, &cpu::Attention);
 }
 
 void AttentionBackward(const AttentionBackwardArgs& args, KernelContext& ctx) {
@@ -54,10 +54,10 @@ void AttentionBackward(const AttentionBackwardArgs& args, KernelContext& ctx) {
   check("lse", args.lse_HT, DType::kF32, {&H, &T});
   check("q_starts", args.q_starts, DType::kI32, {&starts});
   const Tensor scratch =
-      Tensor::New(*ctx.scratch, DType::kF32, AttentionBackwardScratch(args, *ctx.threads));
+      Tensor::New(*ctx.scratch, DType::kF32, cpu::AttentionBackwardScratch(args, *ctx.threads));
   const Tensor delta_TH = Tensor::New(*ctx.scratch, DType::kF32, {args.q.dim(0), args.heads});
-  LaunchOnHost(ctx, AttentionBackwardTask{args, scratch.view(), delta_TH.view()},
-               &AttentionBackwardCpu);
+  LaunchOnHost(ctx, cpu::AttentionBackwardTask{args, scratch.view(), delta_TH.view()},
+               &cpu::AttentionBackward);
 }
 
 }  // namespace plinth

@@ -41,7 +41,7 @@ struct Problem {
   Values v() const { return SampleFloats(T() * kv_width(), 3); }
   Values dout() const { return SampleFloats(T() * q_width(), 4); }
 
-  AttentionReference Reference() const {
+  reference::Attention Reference() const {
     return {.q_starts = starts(),
             .heads = heads,
             .kv_heads = kv_heads,
@@ -236,12 +236,12 @@ TEST_P(AttentionTest, ForwardAgreesWithReference) {
                         .kv_heads = kv_heads,
                         .head_dim = head_dim,
                         .gap = head_dim % 3};
-        AttentionReference reference = p.Reference();
-        reference.Forward();
+        reference::Attention truth = p.Reference();
+        truth.Forward();
         const Outputs actual = Forward(p);
-        EXPECT_TRUE(AllClose(actual.out, reference.out, p.OutTolerance()))
+        EXPECT_TRUE(AllClose(actual.out, truth.out, p.OutTolerance()))
             << "T " << p.T() << " heads " << heads << "/" << kv_heads << " D " << head_dim;
-        EXPECT_TRUE(AllClose(actual.lse_HT, reference.lse_HT, p.OutTolerance()));
+        EXPECT_TRUE(AllClose(actual.lse_HT, truth.lse_HT, p.OutTolerance()));
       }
     }
   }
@@ -249,20 +249,20 @@ TEST_P(AttentionTest, ForwardAgreesWithReference) {
 
 TEST_P(AttentionTest, MoreHeadsThanRowsInABlock) {
   const Problem p{.lengths = {3, 66}, .heads = 66, .kv_heads = 1, .head_dim = 4};
-  AttentionReference reference = p.Reference();
-  reference.Forward();
-  EXPECT_TRUE(AllClose(Forward(p).out, reference.out, p.OutTolerance()));
+  reference::Attention truth = p.Reference();
+  truth.Forward();
+  EXPECT_TRUE(AllClose(Forward(p).out, truth.out, p.OutTolerance()));
 }
 
 // One key far above the others, at each place around the edge of a tile: the sums so far
 // are scaled down to nothing, and nothing overflows.
 TEST_P(AttentionTest, GreatScoresDoNotOverflow) {
   const Problem p{.lengths = {130}, .head_dim = 16, .scale = 100, .magnitude = 10};
-  AttentionReference reference = p.Reference();
-  reference.Forward();
+  reference::Attention truth = p.Reference();
+  truth.Forward();
   const Outputs actual = Forward(p);
   // Scores reach 16,000, where floats are 0.001 apart: probabilities hold two digits.
-  EXPECT_TRUE(AllClose(actual.out, reference.out, {.eps = 2 * p.ScoreError(), .abs = 1}));
+  EXPECT_TRUE(AllClose(actual.out, truth.out, {.eps = 2 * p.ScoreError(), .abs = 1}));
   for (const float value : actual.out) EXPECT_TRUE(std::isfinite(value));
 }
 
@@ -344,14 +344,13 @@ TEST_P(AttentionTest, Bf16CacheEqualsItsValuesInF32) {
 
 TEST_P(AttentionTest, EveryInstructionSetAgreesWithReference) {
   const Problem p{.lengths = {130}, .heads = 4, .kv_heads = 2, .head_dim = 17};
-  AttentionReference reference = p.Reference();
-  reference.Backward();
+  reference::Attention truth = p.Reference();
+  truth.Backward();
   for (const int64_t target : {HWY_SCALAR, HWY_AVX2, HWY_AVX3}) {
     if (target != HWY_SCALAR && (hwy::SupportedTargets() & target) == 0) continue;
     hwy::SetSupportedTargetsForTest(target);
-    EXPECT_TRUE(AllClose(Forward(p).out, reference.out, p.OutTolerance()))
-        << hwy::TargetName(target);
-    EXPECT_TRUE(AllClose(Backward(p).dk, reference.dk, {.eps = 1e-5, .abs = 1}))
+    EXPECT_TRUE(AllClose(Forward(p).out, truth.out, p.OutTolerance())) << hwy::TargetName(target);
+    EXPECT_TRUE(AllClose(Backward(p).dk, truth.dk, {.eps = 1e-5, .abs = 1}))
         << hwy::TargetName(target);
     hwy::SetSupportedTargetsForTest(0);
   }
@@ -359,18 +358,18 @@ TEST_P(AttentionTest, EveryInstructionSetAgreesWithReference) {
 
 TEST(AttentionReferenceTest, GradientsAreCentralDifferences) {
   const Problem p{.lengths = {5, 0, 3}, .heads = 4, .kv_heads = 2, .head_dim = 4};
-  AttentionReference reference = p.Reference();
-  reference.Backward();
+  reference::Attention truth = p.Reference();
+  truth.Backward();
   const auto loss = [&] {
-    AttentionReference moved = reference;
+    reference::Attention moved = truth;
     moved.Forward();
     return std::inner_product(moved.out.begin(), moved.out.end(), moved.dout.begin(), 0.0);
   };
   const Tolerance tolerance{.eps = 1e-8, .abs = 1};
   using testing::CentralDifferences;
-  EXPECT_TRUE(AllClose(reference.dq, CentralDifferences(reference.q, loss), tolerance));
-  EXPECT_TRUE(AllClose(reference.dk, CentralDifferences(reference.k, loss), tolerance));
-  EXPECT_TRUE(AllClose(reference.dv, CentralDifferences(reference.v, loss), tolerance));
+  EXPECT_TRUE(AllClose(truth.dq, CentralDifferences(truth.q, loss), tolerance));
+  EXPECT_TRUE(AllClose(truth.dk, CentralDifferences(truth.k, loss), tolerance));
+  EXPECT_TRUE(AllClose(truth.dv, CentralDifferences(truth.v, loss), tolerance));
 }
 
 TEST_P(AttentionTest, BackwardAgreesWithReference) {
@@ -383,8 +382,8 @@ TEST_P(AttentionTest, BackwardAgreesWithReference) {
                         .kv_heads = kv_heads,
                         .head_dim = head_dim,
                         .gap = head_dim % 3};
-        AttentionReference reference = p.Reference();
-        reference.Backward();
+        reference::Attention truth = p.Reference();
+        truth.Backward();
         const Gradients actual = Backward(p);
         // Each query adds to dk about scale * p * (dout.v - delta) * q, where dout.v is about
         // sqrt(D) at most; the probabilities that T queries give one key sum to about
@@ -393,10 +392,10 @@ TEST_P(AttentionTest, BackwardAgreesWithReference) {
         const double terms = 2 * std::sqrt(static_cast<double>(head_dim)) * p.scale_used() * heads /
                              kv_heads * (1 + std::log(T));
         const Tolerance tolerance{.eps = 2 * p.OutTolerance().eps, .abs = std::max(1.0, terms)};
-        EXPECT_TRUE(AllClose(actual.dq, reference.dq, tolerance))
+        EXPECT_TRUE(AllClose(actual.dq, truth.dq, tolerance))
             << "T " << p.T() << " heads " << heads << "/" << kv_heads << " D " << head_dim;
-        EXPECT_TRUE(AllClose(actual.dk, reference.dk, tolerance)) << p.T() << " " << head_dim;
-        EXPECT_TRUE(AllClose(actual.dv, reference.dv, tolerance)) << p.T() << " " << head_dim;
+        EXPECT_TRUE(AllClose(actual.dk, truth.dk, tolerance)) << p.T() << " " << head_dim;
+        EXPECT_TRUE(AllClose(actual.dv, truth.dv, tolerance)) << p.T() << " " << head_dim;
       }
     }
   }

@@ -1,10 +1,10 @@
-// Attention on host memory.
+// Host variants of attention.h, vectorised for the machine they run on.
 #ifndef PLINTH_HARDWARE_KERNELS_ATTENTION_CPU_H_
 #define PLINTH_HARDWARE_KERNELS_ATTENTION_CPU_H_
 
 #include "plinth/hardware/kernels/attention/attention.h"
 
-namespace plinth {
+namespace plinth::cpu {
 
 // Shapes as checked by the entry points. `scratch` has one row for each thread.
 struct AttentionTask {
@@ -18,7 +18,7 @@ struct AttentionTask {
   }
 };
 Shape AttentionScratch(const AttentionArgs& args, const Threads& threads);
-void AttentionCpu(const AttentionTask& task, Threads& threads);
+void Attention(const AttentionTask& task, Threads& threads);
 
 struct AttentionBackwardTask {
   AttentionBackwardArgs args;
@@ -33,8 +33,8 @@ struct AttentionBackwardTask {
   }
 };
 Shape AttentionBackwardScratch(const AttentionBackwardArgs& args, const Threads& threads);
-void AttentionBackwardCpu(const AttentionBackwardTask& task, Threads& threads);
+void AttentionBackward(const AttentionBackwardTask& task, Threads& threads);
 
-}  // namespace plinth
+}  // namespace plinth::cpu
 
 #endif  // PLINTH_HARDWARE_KERNELS_ATTENTION_CPU_H_

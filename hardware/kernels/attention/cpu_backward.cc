@@ -56,7 +56,7 @@ constexpr int64_t kLanes = kPanel / kPanelVecs;
 //   dk += ds^T q               dq += ds k
 class HeadBackward {
  public:
-  HeadBackward(const AttentionBackwardTask& task, float* scratch)
+  HeadBackward(const cpu::AttentionBackwardTask& task, float* scratch)
       : args_(task.args),
         delta_(task.delta_TH),
         group_(HeadGroup::Of(args_.heads, args_.kv_heads)),
@@ -189,7 +189,7 @@ class HeadBackward {
 };
 
 // delta[t, h] = dout[t, h] . out[t, h] for rows [begin, end).
-void DeltaRange(const AttentionBackwardTask& task, int64_t begin, int64_t end) {
+void DeltaRange(const cpu::AttentionBackwardTask& task, int64_t begin, int64_t end) {
   const AttentionBackwardArgs& args = task.args;
   const PanelTag d;
   const int64_t D = args.head_dim;
@@ -210,7 +210,7 @@ void DeltaRange(const AttentionBackwardTask& task, int64_t begin, int64_t end) {
 }
 
 // Takes items until none is left: the KV heads of sequence 0, of sequence 1, ...
-void BackwardWorker(const AttentionBackwardTask& task, float* scratch, int64_t items,
+void BackwardWorker(const cpu::AttentionBackwardTask& task, float* scratch, int64_t items,
                     std::atomic<int64_t>& next) {
   const int32_t* starts = task.args.q_starts.ptr<int32_t>();
   HeadBackward backward(task, scratch);
@@ -229,12 +229,14 @@ namespace plinth {
 HWY_EXPORT(DeltaRange);
 HWY_EXPORT(BackwardWorker);
 
+namespace cpu {
+
 Shape AttentionBackwardScratch(const AttentionBackwardArgs& args, const Threads& threads) {
   const int64_t rows = HeadGroup::Of(args.heads, args.kv_heads).rows();
   return {threads.count(), BackwardScratch::Floats(rows, PanelColumns(args.head_dim))};
 }
 
-void AttentionBackwardCpu(const AttentionBackwardTask& task, Threads& threads) {
+void AttentionBackward(const AttentionBackwardTask& task, Threads& threads) {
   constexpr int64_t kRowsPerRange = 16;
   threads.ParallelFor(task.args.q.dim(0), kRowsPerRange, [&](int64_t begin, int64_t end) {
     HWY_DYNAMIC_DISPATCH(DeltaRange)(task, begin, end);
@@ -246,5 +248,6 @@ void AttentionBackwardCpu(const AttentionBackwardTask& task, Threads& threads) {
   });
 }
 
+}  // namespace cpu
 }  // namespace plinth
 #endif  // HWY_ONCE

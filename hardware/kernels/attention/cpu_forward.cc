@@ -312,12 +312,14 @@ HWY_AFTER_NAMESPACE();
 namespace plinth {
 HWY_EXPORT(ForwardWorker);
 
+namespace cpu {
+
 Shape AttentionScratch(const AttentionArgs& args, const Threads& threads) {
   const int64_t rows = HeadGroup::Of(args.heads, args.kv_heads).rows();
   return {threads.count(), ForwardScratch::Floats(rows, PanelColumns(args.head_dim))};
 }
 
-void AttentionCpu(const AttentionTask& task, Threads& threads) {
+void Attention(const AttentionTask& task, Threads& threads) {
   const AttentionArgs& args = task.args;
   const int32_t* starts = args.q_starts.ptr<int32_t>();
   const int64_t S = args.q_starts.dim(0) - 1;
@@ -337,5 +339,6 @@ void AttentionCpu(const AttentionTask& task, Threads& threads) {
   });
 }
 
+}  // namespace cpu
 }  // namespace plinth
 #endif  // HWY_ONCE

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace plinth {
+namespace plinth::reference {
 namespace {
 
 double Dot(const double* a, const double* b, int64_t n) {
@@ -14,7 +14,7 @@ double Dot(const double* a, const double* b, int64_t n) {
 
 }  // namespace
 
-std::vector<double> AttentionReference::Probabilities(int64_t first, int64_t row, int64_t head) {
+std::vector<double> Attention::Probabilities(int64_t first, int64_t row, int64_t head) {
   const int64_t D = head_dim, kv_head = head / (heads / kv_heads);
   std::vector<double> p;
   for (int64_t j = first; j <= row; ++j) {
@@ -29,7 +29,7 @@ std::vector<double> AttentionReference::Probabilities(int64_t first, int64_t row
   return p;
 }
 
-void AttentionReference::Forward() {
+void Attention::Forward() {
   const int64_t T = q_starts.back(), D = head_dim;
   out.assign(T * heads * D, 0);
   lse_HT.assign(heads * T, 0);
@@ -46,7 +46,7 @@ void AttentionReference::Forward() {
   }
 }
 
-void AttentionReference::Backward() {
+void Attention::Backward() {
   Forward();
   const int64_t D = head_dim;
   dq.assign(q.size(), 0), dk.assign(k.size(), 0), dv.assign(v.size(), 0);
@@ -70,4 +70,4 @@ void AttentionReference::Backward() {
   }
 }
 
-}  // namespace plinth
+}  // namespace plinth::reference

@@ -6,10 +6,10 @@
 #include <cstdint>
 #include <vector>
 
-namespace plinth {
+namespace plinth::reference {
 
 // Inputs and results as in AttentionArgs and AttentionBackwardArgs, dense.
-struct AttentionReference {
+struct Attention {
   std::vector<int32_t> q_starts;
   int64_t heads = 0, kv_heads = 0, head_dim = 0;
   double scale = 0;
@@ -28,6 +28,6 @@ struct AttentionReference {
   std::vector<double> Probabilities(int64_t first, int64_t row, int64_t head);
 };
 
-}  // namespace plinth
+}  // namespace plinth::reference
 
 #endif  // PLINTH_HARDWARE_KERNELS_ATTENTION_REFERENCE_H_

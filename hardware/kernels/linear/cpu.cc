@@ -168,7 +168,9 @@ constexpr int64_t kStepsPerRange = int64_t{1} << 16;
 
 }  // namespace
 
-void LinearCpu(const LinearArgs& args, Threads& threads) {
+namespace cpu {
+
+void Linear(const LinearArgs& args, Threads& threads) {
   const int64_t T = args.x_TI.dim(0), I = args.x_TI.dim(1), O = args.y_TO.dim(1);
   if (T == 0) return;
   const int64_t panels = (O + kLinearPanel - 1) / kLinearPanel;
@@ -178,7 +180,7 @@ void LinearCpu(const LinearArgs& args, Threads& threads) {
   });
 }
 
-void PackLinearCpu(const PackLinearArgs& args, Threads& threads) {
+void PackLinear(const PackLinearArgs& args, Threads& threads) {
   const int64_t size = args.w_OI.dim(1) * kLinearPanel;
   threads.ParallelFor(args.packed.dim(0), 1, [&](int64_t begin, int64_t end) {
     for (int64_t panel = begin; panel < end; ++panel) {
@@ -192,5 +194,6 @@ void PackLinearCpu(const PackLinearArgs& args, Threads& threads) {
   });
 }
 
+}  // namespace cpu
 }  // namespace plinth
 #endif  // HWY_ONCE

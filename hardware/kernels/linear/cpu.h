@@ -1,15 +1,15 @@
-// Linear on host memory.
+// Host variants of linear.h, vectorised for the machine they run on.
 #ifndef PLINTH_HARDWARE_KERNELS_LINEAR_CPU_H_
 #define PLINTH_HARDWARE_KERNELS_LINEAR_CPU_H_
 
 #include "plinth/hardware/kernels/linear/linear.h"
 
-namespace plinth {
+namespace plinth::cpu {
 
 // Shapes as checked by the entry points.
-void LinearCpu(const LinearArgs& args, Threads& threads);
-void PackLinearCpu(const PackLinearArgs& args, Threads& threads);
+void Linear(const LinearArgs& args, Threads& threads);
+void PackLinear(const PackLinearArgs& args, Threads& threads);
 
-}  // namespace plinth
+}  // namespace plinth::cpu
 
 #endif  // PLINTH_HARDWARE_KERNELS_LINEAR_CPU_H_

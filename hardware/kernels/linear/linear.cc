@@ -26,7 +26,7 @@ void Linear(const LinearArgs& args, KernelContext& ctx) {
   } else {
     check("w", args.w, WeightDType(args.w), {&O, &I});
   }
-  LaunchOnHost(ctx, args, &LinearCpu);
+  LaunchOnHost(ctx, args, &cpu::Linear);
 }
 
 void PackLinear(const PackLinearArgs& args, KernelContext& ctx) {
@@ -35,7 +35,7 @@ void PackLinear(const PackLinearArgs& args, KernelContext& ctx) {
   check("w", args.w_OI, DType::kF32, {&O, &I});
   Dim panels{"ceil(O/16)", PanelsFor(O.size)};
   check.Dense("packed", args.packed, WeightDType(args.packed), {&panels, &I, &panel});
-  LaunchOnHost(ctx, args, &PackLinearCpu);
+  LaunchOnHost(ctx, args, &cpu::PackLinear);
 }
 
 }  // namespace plinth

@@ -85,7 +85,7 @@ class LinearTest : public testing::DeviceTest {
                     .y_TO = TensorView::Contiguous(y.data(), DType::kF32, {p.T, p.O})};
     if (p.bias) args.bias_O = TensorView::Contiguous(b.data(), DType::kF32, {p.O});
     args.x_TI.shape = Shape{p.T, p.I};
-    LinearReference(args, threads());
+    reference::Linear(args);
     return y;
   }
 };

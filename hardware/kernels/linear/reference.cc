@@ -2,9 +2,9 @@
 
 #include "plinth/hardware/base/numeric.h"
 
-namespace plinth {
+namespace plinth::reference {
 
-void LinearReference(const LinearArgs& args, Threads&) {
+void Linear(const LinearArgs& args) {
   const int64_t I = args.x_TI.dim(1);
   const auto weight = [&](int64_t o, int64_t i) -> double {
     const bool bf16 = args.w.dtype == DType::kBf16;
@@ -23,4 +23,4 @@ void LinearReference(const LinearArgs& args, Threads&) {
   }
 }
 
-}  // namespace plinth
+}  // namespace plinth::reference

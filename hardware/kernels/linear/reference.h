@@ -4,11 +4,11 @@
 
 #include "plinth/hardware/kernels/linear/linear.h"
 
-namespace plinth {
+namespace plinth::reference {
 
 // Host memory, shapes as checked by Linear.
-void LinearReference(const LinearArgs& args, Threads& threads);
+void Linear(const LinearArgs& args);
 
-}  // namespace plinth
+}  // namespace plinth::reference
 
 #endif  // PLINTH_HARDWARE_KERNELS_LINEAR_REFERENCE_H_

@@ -11,7 +11,7 @@
 extern "C" void omp_set_num_threads(int);
 extern "C" int omp_get_max_threads(void);
 
-namespace plinth {
+namespace plinth::cpu {
 namespace {
 
 // The size of the OpenMP teams that the calling thread starts, for one scope.
@@ -41,7 +41,7 @@ void FillZero(const TensorView& c) {
 
 }  // namespace
 
-void MatmulCpu(const MatmulArgs& args, Threads& threads) {
+void Matmul(const MatmulArgs& args, Threads& threads) {
   const dnnl_dim_t m = args.c_MN.dim(0), n = args.c_MN.dim(1);
   const dnnl_dim_t k = args.a.dim(args.transpose_a ? 0 : 1);
   if (m == 0 || n == 0) return;
@@ -57,4 +57,4 @@ void MatmulCpu(const MatmulArgs& args, Threads& threads) {
   CHECK_EQ(status, dnnl_success) << " from dnnl_sgemm of M " << m << ", N " << n << ", K " << k;
 }
 
-}  // namespace plinth
+}  // namespace plinth::cpu

@@ -21,7 +21,7 @@ void Matmul(const MatmulArgs& args, KernelContext& ctx) {
   }
   check("c", args.c_MN, DType::kF32, {&M, &N});
   if (ctx.stream->device().kind() == DeviceKind::kCuda) return cuda::Matmul(args, ctx);
-  LaunchOnHost(ctx, args, &MatmulCpu);
+  LaunchOnHost(ctx, args, &cpu::Matmul);
 }
 
 }  // namespace plinth

@@ -25,7 +25,6 @@ TensorView Strided(const Tensor& tensor, int64_t columns) {
 }
 
 TEST_P(MatmulTest, AgreesWithReference) {
-  Threads one(1);
   int seed = 0;
   for (const auto& [M, N, K] : {std::array<int64_t, 3>{1, 1, 1},
                                 {2, 3, 5},
@@ -56,7 +55,7 @@ TEST_P(MatmulTest, AgreesWithReference) {
                       .accumulate = accumulate};
       Matmul(args, ctx());
       args.a.data = a.data(), args.b.data = b.data(), args.c_MN.data = expected.data();
-      MatmulReference(args, one);
+      reference::Matmul(args);
 
       auto actual = Download<float>(c_device);
       for (int64_t m = 0; m < M; ++m) {  // what lies between rows is not written
@@ -84,7 +83,7 @@ TEST_P(MatmulTest, UsesTheContextsTeam) {
     const auto values = Download<float>(c);
     std::vector<float> a_host = SampleFloats(200 * 200, 1), c_host(200 * 200);
     run.a.data = run.b.data = a_host.data(), run.c_MN.data = c_host.data();
-    MatmulReference(run, threads());
+    reference::Matmul(run);
     EXPECT_TRUE(AllClose(values, c_host, ToleranceFor(200))) << count << " threads";
   }
 }

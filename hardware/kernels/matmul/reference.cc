@@ -1,8 +1,8 @@
 #include "plinth/hardware/kernels/matmul/reference.h"
 
-namespace plinth {
+namespace plinth::reference {
 
-void MatmulReference(const MatmulArgs& args, Threads&) {
+void Matmul(const MatmulArgs& args) {
   const auto at = [](const TensorView& view, bool transpose, int64_t row, int64_t column) {
     if (transpose) std::swap(row, column);
     return view.ptr<float>()[row * view.strides[0] + column];
@@ -20,4 +20,4 @@ void MatmulReference(const MatmulArgs& args, Threads&) {
   }
 }
 
-}  // namespace plinth
+}  // namespace plinth::reference

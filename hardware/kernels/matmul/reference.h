@@ -4,11 +4,11 @@
 
 #include "plinth/hardware/kernels/matmul/matmul.h"
 
-namespace plinth {
+namespace plinth::reference {
 
 // Host memory, shapes as checked by Matmul.
-void MatmulReference(const MatmulArgs& args, Threads& threads);
+void Matmul(const MatmulArgs& args);
 
-}  // namespace plinth
+}  // namespace plinth::reference
 
 #endif  // PLINTH_HARDWARE_KERNELS_MATMUL_REFERENCE_H_

@@ -38,9 +38,12 @@ void RopeRange(const RopeArgs& args, int64_t begin, int64_t end) {
 
 }  // namespace
 
-void RopeCpu(const RopeArgs& args, Threads& threads) {
+namespace cpu {
+
+void Rope(const RopeArgs& args, Threads& threads) {
   threads.ParallelFor(args.x.dim(0), kTokensPerRange,
                       [&](int64_t begin, int64_t end) { RopeRange(args, begin, end); });
 }
 
+}  // namespace cpu
 }  // namespace plinth

@@ -1,14 +1,14 @@
-// Rope on host memory.
+// Host variant of rope.h.
 #ifndef PLINTH_HARDWARE_KERNELS_ROPE_CPU_H_
 #define PLINTH_HARDWARE_KERNELS_ROPE_CPU_H_
 
 #include "plinth/hardware/kernels/rope/rope.h"
 
-namespace plinth {
+namespace plinth::cpu {
 
 // Shapes as checked by Rope.
-void RopeCpu(const RopeArgs& args, Threads& threads);
+void Rope(const RopeArgs& args, Threads& threads);
 
-}  // namespace plinth
+}  // namespace plinth::cpu
 
 #endif  // PLINTH_HARDWARE_KERNELS_ROPE_CPU_H_

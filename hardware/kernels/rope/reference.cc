@@ -2,10 +2,10 @@
 
 #include <complex>
 
-namespace plinth {
+namespace plinth::reference {
 
 // A pair is a complex number, and turning it a product with one of length 1.
-void RopeReference(const RopeArgs& args, Threads&) {
+void Rope(const RopeArgs& args) {
   const int64_t half = args.head_dim / 2;
   for (int64_t t = 0; t < args.x.dim(0); ++t) {
     const double position = args.positions.ptr<int32_t>()[t];
@@ -23,4 +23,4 @@ void RopeReference(const RopeArgs& args, Threads&) {
   }
 }
 
-}  // namespace plinth
+}  // namespace plinth::reference

@@ -4,11 +4,11 @@
 
 #include "plinth/hardware/kernels/rope/rope.h"
 
-namespace plinth {
+namespace plinth::reference {
 
 // Host memory, shapes as checked by Rope.
-void RopeReference(const RopeArgs& args, Threads& threads);
+void Rope(const RopeArgs& args);
 
-}  // namespace plinth
+}  // namespace plinth::reference
 
 #endif  // PLINTH_HARDWARE_KERNELS_ROPE_REFERENCE_H_

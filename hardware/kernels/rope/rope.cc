@@ -11,7 +11,7 @@ void Rope(const RopeArgs& args, KernelContext& ctx) {
   ShapeCheck("rope")("x", args.x, DType::kF32, {&T, &width})(
       "y", args.y, DType::kF32, {&T, &width})("positions", args.positions, DType::kI32, {&T})(
       "inv_freq", args.inv_freq, DType::kF32, {&half});
-  LaunchOnHost(ctx, args, &RopeCpu);
+  LaunchOnHost(ctx, args, &cpu::Rope);
 }
 
 }  // namespace plinth

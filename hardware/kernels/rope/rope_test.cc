@@ -64,7 +64,7 @@ TEST_P(RopeTest, AgreesWithReference) {
               .heads = heads,
               .head_dim = head_dim,
               .inverse = inverse};
-          RopeReference(args, threads());
+          reference::Rope(args);
           for (int64_t t = 0; t < T; ++t) {
             const auto row = [&](const std::vector<float>& values) {
               const auto begin = values.begin() + t * width;
