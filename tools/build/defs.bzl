@@ -1,8 +1,9 @@
-"""The rules that every package uses; BUILD files load nothing else.
+"""The rules that every package uses; BUILD files load nothing else, or a macro of these
+where folders are alike (hardware/kernels/kernel.bzl).
 
 They set what the whole workspace agrees on, so that a foreign workspace needs no
 flags of its own: C++20, warnings as errors, and the include prefix `plinth/`
-(a header //comm/ring:ring.h is included as "plinth/comm/ring/ring.h").
+(a header //comm/mesh:mesh.h is included as "plinth/comm/mesh/mesh.h").
 """
 
 load("//third_party/cuda:cuda.bzl", "cuda_library")
