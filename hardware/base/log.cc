@@ -3,7 +3,6 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cstdio>
 #include <ctime>
 #include <utility>
@@ -11,25 +10,19 @@
 namespace plinth {
 namespace {
 
-// Function-local statics: set once at start, read by every thread.
+// A function-local static: set once at start, read by every thread.
 std::string& Prefix() {
   static std::string& prefix = *new std::string;
   return prefix;
-}
-std::atomic<LogSeverity>& MinSeverity() {
-  static std::atomic<LogSeverity> least{LogSeverity::kInfo};
-  return least;
 }
 
 }  // namespace
 
 void SetLogPrefix(std::string prefix) { Prefix() = std::move(prefix); }
-void SetMinLogSeverity(LogSeverity least) { MinSeverity() = least; }
 
 namespace internal {
 
 LogMessage::~LogMessage() {
-  if (severity_ < MinSeverity().load()) return;
   timeval now{};
   gettimeofday(&now, nullptr);
   tm local{};

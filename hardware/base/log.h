@@ -18,8 +18,6 @@ enum class LogSeverity { kInfo, kWarning, kError };
 // Text shown in brackets on every later line ("rank 1"); empty for none.
 // Call once at start, before other threads log.
 void SetLogPrefix(std::string prefix);
-// Lines below `least` are dropped. Default kInfo.
-void SetMinLogSeverity(LogSeverity least);
 
 namespace internal {
 class LogMessage {
