@@ -23,15 +23,9 @@ constexpr char kUsage[] =
 
 template <typename Report>
 int Print(const absl::StatusOr<Report>& report) {
-  if (!report.ok()) {
-    std::fprintf(stderr, "ckpt: %s\n", std::string(report.status().message()).c_str());
-    return 1;
-  }
-  const std::string text = absl::GetFlag(FLAGS_json) ? plinth::storage::ToJson(*report)
-                                                     : plinth::storage::ToText(*report);
-  const bool written = std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0;
-  if (!written) std::fprintf(stderr, "ckpt: cannot write to stdout\n");
-  return written ? 0 : 1;
+  if (!report.ok()) return plinth::PrintReport("ckpt", report.status());
+  return plinth::PrintReport("ckpt", absl::GetFlag(FLAGS_json) ? plinth::storage::ToJson(*report)
+                                                               : plinth::storage::ToText(*report));
 }
 
 }  // namespace

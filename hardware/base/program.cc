@@ -42,6 +42,10 @@ std::optional<Help> AskedForHelp(int argc, char** argv) {
   return std::nullopt;
 }
 
+bool Print(const std::string& text) {
+  return std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0;
+}
+
 [[noreturn]] void ShowHelp(Help help) {
   std::string text = absl::StrCat(absl::ProgramUsageMessage(), "\n");
   std::map<absl::string_view, const absl::CommandLineFlag*> flags;
@@ -54,17 +58,13 @@ std::optional<Help> AskedForHelp(int argc, char** argv) {
     absl::StrAppend(&text, "  --", name, value.empty() ? "" : absl::StrCat("=", value), "\n      ",
                     flag->Help(), "\n");
   }
-  const bool written = std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0;
-  std::exit(written ? EXIT_SUCCESS : EXIT_FAILURE);
+  std::exit(Print(text) ? EXIT_SUCCESS : EXIT_FAILURE);
 }
 
 }  // namespace
 
 void SetProgramHelp(std::string_view usage) {
   absl::SetProgramUsageMessage(absl::string_view(usage.data(), usage.size()));
-  absl::FlagsUsageConfig config;
-  config.contains_help_flags = [](absl::string_view file) { return !IsLibraryFile(file); };
-  absl::SetFlagsUsageConfig(config);
 }
 
 std::vector<char*> ParseFlags(int argc, char** argv) {
@@ -84,6 +84,14 @@ void ParseFlagsOnly(std::string_view name, int argc, char** argv) {
   std::fprintf(stderr, "%.*s: unexpected argument \"%s\"; see --help\n",
                static_cast<int>(name.size()), name.data(), rest[1]);
   std::exit(EXIT_FAILURE);
+}
+
+int PrintReport(std::string_view name, const absl::StatusOr<std::string>& report) {
+  if (report.ok() && Print(*report)) return EXIT_SUCCESS;
+  const std::string error =
+      report.ok() ? "cannot write to stdout" : std::string(report.status().message());
+  std::fprintf(stderr, "%.*s: %s\n", static_cast<int>(name.size()), name.data(), error.c_str());
+  return EXIT_FAILURE;
 }
 
 }  // namespace plinth

@@ -1,9 +1,12 @@
-// What every program of the workspace does first.
+// What every program of the workspace does first, and those that print a report do last.
 #ifndef PLINTH_HARDWARE_BASE_PROGRAM_H_
 #define PLINTH_HARDWARE_BASE_PROGRAM_H_
 
+#include <string>
 #include <string_view>
 #include <vector>
+
+#include "absl/status/statusor.h"
 
 namespace plinth {
 
@@ -22,6 +25,10 @@ std::vector<char*> ParseFlags(int argc, char** argv);
 // The same for a program that takes flags only: another argument is one line on stderr, after
 // `name`, and exit code 1.
 void ParseFlagsOnly(std::string_view name, int argc, char** argv);
+
+// Prints the text to stdout and returns exit code 0. An error, or a stdout that cannot be
+// written, is one line on stderr, after `name`, and exit code 1.
+int PrintReport(std::string_view name, const absl::StatusOr<std::string>& report);
 
 }  // namespace plinth
 

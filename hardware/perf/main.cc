@@ -110,16 +110,9 @@ std::string ToTable(const PerfReport& r) {
   return text;
 }
 
-int Main() {
-  const absl::StatusOr<PerfReport> report = MeasureAll();
-  if (!report.ok()) {
-    std::fprintf(stderr, "perf: %s\n", std::string(report.status().message()).c_str());
-    return 1;
-  }
-  const std::string text = absl::GetFlag(FLAGS_json) ? ToJson(*report) : ToTable(*report);
-  const bool written = std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0;
-  if (!written) std::perror("perf: cannot write the report");
-  return written ? 0 : 1;
+absl::StatusOr<std::string> Run() {
+  ASSIGN_OR_RETURN(const PerfReport report, MeasureAll());
+  return absl::GetFlag(FLAGS_json) ? ToJson(report) : ToTable(report);
 }
 
 }  // namespace
@@ -131,5 +124,5 @@ int main(int argc, char** argv) {
       "  bazel run //hardware:perf\n"
       "  bazel run //hardware:perf -- --json --threads=1");
   plinth::ParseFlagsOnly("perf", argc, argv);
-  return plinth::perf::Main();
+  return plinth::PrintReport("perf", plinth::perf::Run());
 }

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <boost/json.hpp>
 #include <condition_variable>
-#include <cstdio>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -227,17 +226,6 @@ absl::StatusOr<std::string> Run() {
                                    : ToTable(sides, parameters, probe.disturbed());
 }
 
-int Main() {
-  const absl::StatusOr<std::string> report = Run();
-  if (!report.ok()) {
-    std::fprintf(stderr, "decode: %s\n", std::string(report.status().message()).c_str());
-    return 1;
-  }
-  const bool written = std::fputs(report->c_str(), stdout) >= 0 && std::fflush(stdout) == 0;
-  if (!written) std::fprintf(stderr, "decode: cannot write to stdout\n");
-  return written ? 0 : 1;
-}
-
 }  // namespace
 }  // namespace plinth::tools
 
@@ -248,5 +236,5 @@ int main(int argc, char** argv) {
       "  bazel run //tools/bench:decode -- --rounds=15 --json\n\n"
       "Use a quiet machine with 3 GB of free memory.");
   plinth::ParseFlagsOnly("decode", argc, argv);
-  return plinth::tools::Main();
+  return plinth::PrintReport("decode", plinth::tools::Run());
 }

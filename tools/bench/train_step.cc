@@ -253,17 +253,6 @@ absl::StatusOr<std::string> Run() {
                                    : ToTable(results, peer, probe.disturbed());
 }
 
-int Main() {
-  const absl::StatusOr<std::string> report = Run();
-  if (!report.ok()) {
-    std::fprintf(stderr, "train_step: %s\n", std::string(report.status().message()).c_str());
-    return 1;
-  }
-  const bool written = std::fputs(report->c_str(), stdout) >= 0 && std::fflush(stdout) == 0;
-  if (!written) std::fprintf(stderr, "train_step: cannot write to stdout\n");
-  return written ? 0 : 1;
-}
-
 }  // namespace
 }  // namespace plinth::tools
 
@@ -275,5 +264,5 @@ int main(int argc, char** argv) {
       "  bazel run //tools/bench:train_step -- --tokens=64 --rounds=15 --json\n\n"
       "Use a quiet machine with 6 GB of free memory. Without python3-torch our side runs alone.");
   plinth::ParseFlagsOnly("train_step", argc, argv);
-  return plinth::tools::Main();
+  return plinth::PrintReport("train_step", plinth::tools::Run());
 }

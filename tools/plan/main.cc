@@ -1,5 +1,4 @@
 // plan: what a model or a run costs, before it is started.
-#include <cstdio>
 #include <string>
 
 #include "absl/flags/flag.h"
@@ -36,6 +35,11 @@ absl::StatusOr<Plan> MakePlan(const config::ConfigFlags& flags) {
   return PlanRun(config);
 }
 
+absl::StatusOr<std::string> Report(const config::ConfigFlags& flags) {
+  ASSIGN_OR_RETURN(const Plan plan, MakePlan(flags));
+  return absl::GetFlag(FLAGS_json) ? ToJson(plan) : ToTable(plan);
+}
+
 int Main(int argc, char** argv) {
   SetProgramHelp(absl::StrCat(
       "says what a run costs: parameters, FLOPs per token, memory of each rank.\n\n"
@@ -46,15 +50,7 @@ int Main(int argc, char** argv) {
       "that\nonly counts."));
   const auto flags = config::TakeConfigFlags(argc, argv);
   ParseFlagsOnly("plan", argc, argv);
-  const absl::StatusOr<Plan> plan = flags.ok() ? MakePlan(*flags) : flags.status();
-  if (!plan.ok()) {
-    std::fprintf(stderr, "plan: %s\n", std::string(plan.status().message()).c_str());
-    return 1;
-  }
-  const std::string text = absl::GetFlag(FLAGS_json) ? ToJson(*plan) : ToTable(*plan);
-  const bool written = std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0;
-  if (!written) std::fprintf(stderr, "plan: cannot write to stdout\n");
-  return written ? 0 : 1;
+  return PrintReport("plan", flags.ok() ? Report(*flags) : flags.status());
 }
 
 }  // namespace

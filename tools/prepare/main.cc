@@ -1,13 +1,14 @@
 // prepare: text files to tokenised training and held-out datasets.
 #include <cstdint>
-#include <cstdio>
 #include <string>
 #include <vector>
 
 #include "absl/flags/flag.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/str_format.h"
 #include "plinth/hardware/base/program.h"
 #include "plinth/hardware/base/progress_line.h"
+#include "plinth/hardware/base/status_macros.h"
 #include "plinth/models/tokenizer/tokenizer.h"
 #include "plinth/tools/prepare/prepare.h"
 
@@ -47,7 +48,7 @@ std::string ToJson(const PrepareResult& result) {
       result.train.bytes, result.train.tokens, result.eval.bytes, result.eval.tokens);
 }
 
-int Main(const std::vector<char*>& arguments) {
+absl::StatusOr<std::string> Run(const std::vector<char*>& arguments) {
   PrepareOptions options = {.inputs = absl::GetFlag(FLAGS_input),
                             .tokenizer = absl::GetFlag(FLAGS_tokenizer),
                             .output = absl::GetFlag(FLAGS_output),
@@ -62,15 +63,8 @@ int Main(const std::vector<char*>& arguments) {
     };
     result = Prepare(options);
   }
-  if (!result.ok()) {
-    std::fprintf(stderr, "prepare: %s\n", std::string(result.status().message()).c_str());
-    return 1;
-  }
-  const std::string text =
-      absl::GetFlag(FLAGS_json) ? ToJson(*result) : ToText(*result, options.output);
-  const bool written = std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0;
-  if (!written) std::fprintf(stderr, "prepare: cannot write to stdout\n");
-  return written ? 0 : 1;
+  RETURN_IF_ERROR(result.status());
+  return absl::GetFlag(FLAGS_json) ? ToJson(*result) : ToText(*result, options.output);
 }
 
 }  // namespace
@@ -78,5 +72,5 @@ int Main(const std::vector<char*>& arguments) {
 
 int main(int argc, char** argv) {
   plinth::SetProgramHelp(plinth::tools::kUsage);
-  return plinth::tools::Main(plinth::ParseFlags(argc, argv));
+  return plinth::PrintReport("prepare", plinth::tools::Run(plinth::ParseFlags(argc, argv)));
 }
