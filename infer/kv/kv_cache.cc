@@ -21,7 +21,7 @@ absl::StatusOr<std::unique_ptr<KvCache>> KvCache::Create(const models::ModelDims
         "key/value cache: pages and page_tokens must be > 0 and hold at most ", kMaxRows,
         " tokens, got ", options.pages, " pages of ", options.page_tokens, " tokens"));
   }
-  const int64_t width = dims.kv_heads * dims.head_dim;
+  const int64_t width = dims.kv_dim();
   const int64_t rows = options.pages * options.page_tokens;
   const int64_t row_bytes = width * DTypeSize(options.dtype);
   if (row_bytes > std::numeric_limits<int64_t>::max() / rows / (2 * dims.layers)) {

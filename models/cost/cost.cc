@@ -4,15 +4,13 @@ namespace plinth::models {
 namespace {
 
 bool IsGpt2(const ModelSpec& spec) { return spec.architecture == config::GPT2; }
-int64_t QueryDim(const ModelDims& d) { return d.heads * d.head_dim; }
-int64_t KvDim(const ModelDims& d) { return d.kv_heads * d.head_dim; }
 // Matrices [ffn, model] of the feed-forward layer: up and down, and Llama's gate.
 int64_t FfnMatrices(const ModelSpec& spec) { return IsGpt2(spec) ? 2 : 3; }
 
 // Weights of one block's matrices: each costs two FLOPs for each token.
 int64_t MatrixElements(const ModelSpec& spec) {
   const ModelDims& d = spec.dims;
-  const int64_t attention = d.model_dim * (2 * QueryDim(d) + 2 * KvDim(d));
+  const int64_t attention = d.model_dim * (2 * d.q_dim() + 2 * d.kv_dim());
   return attention + FfnMatrices(spec) * d.model_dim * d.ffn_dim;
 }
 
@@ -20,7 +18,7 @@ int64_t VectorElements(const ModelSpec& spec) {
   const ModelDims& d = spec.dims;
   if (!IsGpt2(spec)) return 2 * d.model_dim;  // two gains
   const int64_t norms = 4 * d.model_dim;
-  const int64_t attention_biases = QueryDim(d) + 2 * KvDim(d) + d.model_dim;
+  const int64_t attention_biases = d.q_dim() + 2 * d.kv_dim() + d.model_dim;
   return norms + attention_biases + d.ffn_dim + d.model_dim;
 }
 
@@ -42,7 +40,7 @@ ForwardFlops CountForwardFlops(const ModelSpec& spec, int64_t tokens, int64_t pa
   // Keys read by tokens at positions past, .., past + tokens - 1.
   const double keys = t * static_cast<double>(past) + t * (t + 1) / 2;
   return {.matrices = 2.0 * t * layers * static_cast<double>(MatrixElements(spec)),
-          .attention = 4.0 * keys * layers * static_cast<double>(QueryDim(d)),
+          .attention = 4.0 * keys * layers * static_cast<double>(d.q_dim()),
           .head = 2.0 * static_cast<double>(logit_rows) * static_cast<double>(d.vocab_size) *
                   static_cast<double>(d.model_dim)};
 }
@@ -55,7 +53,7 @@ double TrainFlopsPerToken(const ModelSpec& spec, int64_t sequence_length) {
 }
 
 int64_t KvBytesPerToken(const ModelSpec& spec, int64_t element_bytes) {
-  return 2 * spec.dims.layers * KvDim(spec.dims) * element_bytes;
+  return 2 * spec.dims.layers * spec.dims.kv_dim() * element_bytes;
 }
 
 ActivationBytes CountActivationBytes(const ModelSpec& spec, int64_t tokens) {
@@ -64,9 +62,9 @@ ActivationBytes CountActivationBytes(const ModelSpec& spec, int64_t tokens) {
   // Outputs in a block: two norms, two residual sums and two projections back to the model
   // width; q and the mixed values; k and v; the feed-forward layer's hidden values, before
   // and after its activation. Llama's rotation writes q and k once more.
-  const int64_t rotated = IsGpt2(spec) ? 0 : QueryDim(d) + KvDim(d);
+  const int64_t rotated = IsGpt2(spec) ? 0 : d.q_dim() + d.kv_dim();
   const int64_t ffn = FfnMatrices(spec) * d.ffn_dim;
-  const int64_t width = 6 * d.model_dim + 2 * QueryDim(d) + 2 * KvDim(d) + rotated + ffn;
+  const int64_t width = 6 * d.model_dim + 2 * d.q_dim() + 2 * d.kv_dim() + rotated + ffn;
   return {.per_block = row * width,
           .boundaries = row * d.model_dim * (d.layers + 2),
           .logits = row * d.vocab_size};

@@ -5,8 +5,6 @@
 namespace plinth::models {
 namespace {
 
-constexpr double kStddev = 0.02;
-
 std::vector<float> InverseFrequencies(int64_t head_dim, double theta) {
   std::vector<float> inv_freq;
   for (int64_t i = 0; i < head_dim / 2; ++i) {
@@ -22,11 +20,11 @@ Llama::Llama(const LlamaOptions& options)
     : options_(options), inv_freq_(InverseFrequencies(options.dims.head_dim, options.rope_theta)) {
   const ModelDims& d = options_.dims;
   token_embedding_ = &Add("token_embedding.weight", {d.vocab_size, d.model_dim},
-                          Init::Normal(kStddev), /*decays=*/true);
+                          Init::Normal(kInitStddev), /*decays=*/true);
   for (int64_t layer = 0; layer < d.layers; ++layer) blocks_.push_back(AddBlock(layer));
   final_norm_ = AddNorm("final_norm");
   head_ = options_.tie_embeddings ? token_embedding_
-                                  : AddLinear("head", d.vocab_size, d.model_dim, kStddev);
+                                  : AddLinear("head", d.vocab_size, d.model_dim, kInitStddev);
 }
 
 const Parameter* Llama::AddNorm(const std::string& name) {
@@ -41,26 +39,20 @@ const Parameter* Llama::AddLinear(const std::string& name, int64_t out, int64_t 
 Llama::Block Llama::AddBlock(int64_t layer) {
   const ModelDims& d = options_.dims;
   const std::string prefix = "layers." + std::to_string(layer) + ".";
-  const int64_t q_dim = d.heads * d.head_dim, kv_dim = d.kv_heads * d.head_dim;
-  // The residual stream adds 2 * layers such outputs: their sum keeps its variance.
-  const double residual_stddev = kStddev / std::sqrt(2.0 * static_cast<double>(d.layers));
+  const double residual_stddev = ResidualInitStddev(d);
   return {
-      .attention = {.layer = layer,
-                    .heads = d.heads,
-                    .kv_heads = d.kv_heads,
-                    .head_dim = d.head_dim,
-                    .scale = 1 / std::sqrt(static_cast<float>(d.head_dim))},
+      .attention = AttentionOf(d, layer),
       .rope_q = {.heads = d.heads, .head_dim = d.head_dim, .inv_freq = inv_freq_},
       .rope_k = {.heads = d.kv_heads, .head_dim = d.head_dim, .inv_freq = inv_freq_},
       .norm_eps = options_.norm_eps,
       .attention_norm = AddNorm(prefix + "attention_norm"),
-      .q = AddLinear(prefix + "attention.q", q_dim, d.model_dim, kStddev),
-      .k = AddLinear(prefix + "attention.k", kv_dim, d.model_dim, kStddev),
-      .v = AddLinear(prefix + "attention.v", kv_dim, d.model_dim, kStddev),
-      .output = AddLinear(prefix + "attention.output", d.model_dim, q_dim, residual_stddev),
+      .q = AddLinear(prefix + "attention.q", d.q_dim(), d.model_dim, kInitStddev),
+      .k = AddLinear(prefix + "attention.k", d.kv_dim(), d.model_dim, kInitStddev),
+      .v = AddLinear(prefix + "attention.v", d.kv_dim(), d.model_dim, kInitStddev),
+      .output = AddLinear(prefix + "attention.output", d.model_dim, d.q_dim(), residual_stddev),
       .ffn_norm = AddNorm(prefix + "ffn_norm"),
-      .gate = AddLinear(prefix + "ffn.gate", d.ffn_dim, d.model_dim, kStddev),
-      .up = AddLinear(prefix + "ffn.up", d.ffn_dim, d.model_dim, kStddev),
+      .gate = AddLinear(prefix + "ffn.gate", d.ffn_dim, d.model_dim, kInitStddev),
+      .up = AddLinear(prefix + "ffn.up", d.ffn_dim, d.model_dim, kInitStddev),
       .down = AddLinear(prefix + "ffn.down", d.model_dim, d.ffn_dim, residual_stddev),
   };
 }

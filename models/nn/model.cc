@@ -1,6 +1,7 @@
 #include "plinth/models/nn/model.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "plinth/hardware/base/rng.h"
@@ -34,6 +35,18 @@ class Filler {
 };
 
 }  // namespace
+
+AttentionSpec AttentionOf(const ModelDims& dims, int64_t layer) {
+  return {.layer = layer,
+          .heads = dims.heads,
+          .kv_heads = dims.kv_heads,
+          .head_dim = dims.head_dim,
+          .scale = 1 / std::sqrt(static_cast<float>(dims.head_dim))};
+}
+
+double ResidualInitStddev(const ModelDims& dims) {
+  return kInitStddev / std::sqrt(2.0 * static_cast<double>(dims.layers));
+}
 
 Parameter& LanguageModel::Add(std::string name, const Shape& shape, Init init, bool decays) {
   owned_.push_back(std::make_unique<Parameter>(std::move(name), shape, init, decays));

@@ -22,7 +22,19 @@ struct ModelDims {
   int64_t head_dim = 0;
   int64_t ffn_dim = 0;
   int64_t max_positions = 0;
+
+  // Widths of a token's queries, and of its keys or values: the heads side by side.
+  int64_t q_dim() const { return heads * head_dim; }
+  int64_t kv_dim() const { return kv_heads * head_dim; }
 };
+
+// What the architectures have in common. Attention of a layer: scores are scaled by
+// 1 / sqrt(head_dim).
+AttentionSpec AttentionOf(const ModelDims& dims, int64_t layer);
+// Standard deviation of a fresh weight matrix (Radford et al., 2019), and of one that writes to the
+// residual stream, which adds two of these in each layer: their sum keeps its variance.
+inline constexpr double kInitStddev = 0.02;
+double ResidualInitStddev(const ModelDims& dims);
 
 // Owns its parameters. const methods are safe from several threads, each with its own Ops.
 class LanguageModel {
