@@ -139,34 +139,37 @@ void FillDefaults(ModelConfig& model) {
   if (model.rope_theta() == 0) model.set_rope_theta(10000);
 }
 
+void FillDefaults(AdamWConfig& adamw) {
+  if (adamw.beta1() == 0) adamw.set_beta1(0.9);
+  if (adamw.beta2() == 0) adamw.set_beta2(0.95);
+  if (adamw.eps() == 0) adamw.set_eps(1e-8);
+}
+
+void FillDefaults(ServeConfig& serve) {
+  if (serve.host().empty()) serve.set_host("127.0.0.1");
+  if (serve.http_port() == 0) serve.set_http_port(8000);
+  if (serve.max_batch() == 0) serve.set_max_batch(16);
+  if (serve.max_queue() == 0) serve.set_max_queue(256);
+}
+
 void FillDefaults(RunConfig& config) {
-  const auto fill = [](auto current, auto value, auto set) {
-    if (current == decltype(current){}) set(value);
-  };
   ModelConfig& model = *config.mutable_model();
   FillDefaults(model);
 
   TrainConfig& train = *config.mutable_train();
-  AdamWConfig& adamw = *train.mutable_adamw();
-  fill(adamw.beta1(), 0.9, [&](double v) { adamw.set_beta1(v); });
-  fill(adamw.beta2(), 0.95, [&](double v) { adamw.set_beta2(v); });
-  fill(adamw.eps(), 1e-8, [&](double v) { adamw.set_eps(v); });
-  fill(train.bucket_bytes(), int64_t{4} << 20, [&](int64_t v) { train.set_bucket_bytes(v); });
-  fill(train.keep_checkpoints(), int64_t{2}, [&](int64_t v) { train.set_keep_checkpoints(v); });
+  FillDefaults(*train.mutable_adamw());
+  if (train.bucket_bytes() == 0) train.set_bucket_bytes(int64_t{4} << 20);
+  if (train.keep_checkpoints() == 0) train.set_keep_checkpoints(2);
 
   ServeConfig& serve = *config.mutable_serve();
-  if (serve.host().empty()) serve.set_host("127.0.0.1");
-  fill(serve.http_port(), 8000, [&](int32_t v) { serve.set_http_port(v); });
-  fill(serve.max_batch(), int64_t{16}, [&](int64_t v) { serve.set_max_batch(v); });
-  fill(serve.max_queue(), int64_t{256}, [&](int64_t v) { serve.set_max_queue(v); });
-  fill(serve.kv_tokens(), serve.max_batch() * model.max_positions(),
-       [&](int64_t v) { serve.set_kv_tokens(v); });
+  FillDefaults(serve);
+  if (serve.kv_tokens() == 0) serve.set_kv_tokens(serve.max_batch() * model.max_positions());
 
   CommConfig& comm = *config.mutable_comm();
-  fill(comm.timeout_seconds(), 60.0, [&](double v) { comm.set_timeout_seconds(v); });
+  if (comm.timeout_seconds() == 0) comm.set_timeout_seconds(60);
   ClusterConfig& cluster = *config.mutable_cluster();
-  fill(cluster.ranks(), 1, [&](int32_t v) { cluster.set_ranks(v); });
-  fill(cluster.grace_seconds(), 30.0, [&](double v) { cluster.set_grace_seconds(v); });
+  if (cluster.ranks() == 0) cluster.set_ranks(1);
+  if (cluster.grace_seconds() == 0) cluster.set_grace_seconds(30);
 }
 
 std::string ToText(const RunConfig& config) {

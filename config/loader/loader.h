@@ -30,7 +30,10 @@ absl::Status ApplySetting(const std::string& setting, RunConfig& config);
 
 // Gives every field that is 0 or empty the default its comment states. Idempotent.
 void FillDefaults(RunConfig& config);
+// The same for a section alone. serve.kv_tokens stays 0, as it depends on the model.
 void FillDefaults(ModelConfig& model);
+void FillDefaults(AdamWConfig& adamw);
+void FillDefaults(ServeConfig& serve);
 
 // Every violation of the ranges that the comments in config/*.proto state, each as
 // "path: what is wrong". Empty = valid. Expects filled defaults.

@@ -8,6 +8,7 @@
 #include "plinth/hardware/base/log.h"
 #include "plinth/hardware/base/status_macros.h"
 #include "plinth/hardware/setup/setup.h"
+#include "plinth/hardware/text/utf8.h"
 #include "plinth/infer/load/checkpoint_source.h"
 #include "plinth/models/loading/load_parameters.h"
 #include "plinth/models/tokenizer/streaming_decoder.h"
@@ -25,7 +26,7 @@ class TokenizerDecoder : public TextDecoder {
 
   std::string Push(int32_t id) override {
     absl::StatusOr<std::string> text = stream_.Push(id);
-    return text.ok() ? *std::move(text) : "\xEF\xBF\xBD";
+    return text.ok() ? *std::move(text) : std::string(kReplacementCharacter);
   }
   std::string Flush() override { return stream_.Flush(); }
 
@@ -84,10 +85,12 @@ absl::Status ServedModel::LoadCheckpoint(const std::string& dir) {
 }
 
 absl::StatusOr<std::unique_ptr<Engine>> ServedModel::NewEngine(const config::ServeConfig& serve) {
-  EngineOptions options{.kv_tokens = serve.kv_tokens(),
+  config::ServeConfig filled = serve;
+  config::FillDefaults(filled);
+  EngineOptions options{.max_batch = filled.max_batch(),
+                        .max_queue = filled.max_queue(),
+                        .kv_tokens = filled.kv_tokens(),
                         .text_decoder = DecodeWith(tokenizer_.get())};
-  if (serve.max_batch() != 0) options.max_batch = serve.max_batch();
-  if (serve.max_queue() != 0) options.max_queue = serve.max_queue();
   options.step_tokens = std::max(options.step_tokens, options.max_batch);
   if (serve.weights() == config::WEIGHT_BF16) options.weights = DType::kBf16;
   if (tokenizer_->end_of_text_id()) options.end_ids = {*tokenizer_->end_of_text_id()};

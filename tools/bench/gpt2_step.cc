@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "plinth/config/loader/loader.h"
 #include "plinth/config/train.pb.h"
 #include "plinth/hardware/base/status_macros.h"
 #include "plinth/hardware/device/allocator.h"
@@ -71,6 +72,7 @@ class CpuStep : public Gpt2Step {
     config::AdamWConfig config;
     config.set_lr(kLearningRate);
     config.set_weight_decay(0.1);
+    config::FillDefaults(config);
     return config;
   }
 

@@ -9,6 +9,7 @@
 #include "gtest/gtest.h"
 #include "plinth/comm/comm.h"
 #include "plinth/comm/testing/ranks.h"
+#include "plinth/config/loader/loader.h"
 #include "plinth/hardware/base/check.h"
 #include "plinth/hardware/base/status_matchers.h"
 #include "plinth/hardware/device/registry.h"
@@ -57,6 +58,7 @@ config::TrainConfig Config() {
   config::TrainConfig config;
   config.set_steps(10);
   config.mutable_adamw()->set_lr(0.01);
+  config::FillDefaults(*config.mutable_adamw());
   config.set_bucket_bytes(512);
   config.set_clip_norm(1);
   return config;

@@ -125,6 +125,9 @@ TEST_P(OptimTest, AdamWMatchesTheFormulaInDouble) {
   Make(Shape({37}), /*decays=*/true);
   Make(Shape({20}), /*decays=*/false);
   config::AdamWConfig config;
+  config.set_beta1(0.9);
+  config.set_beta2(0.95);
+  config.set_eps(1e-8);
   config.set_weight_decay(0.5);
   const FlatLayout layout(parameters_, 64);
   AdamWOptimizer optimizer(config, &layout, &ctx(), &allocator());

@@ -10,13 +10,6 @@
 namespace plinth::train {
 namespace {
 
-config::AdamWConfig WithDefaults(config::AdamWConfig config) {
-  if (config.beta1() == 0) config.set_beta1(0.9);
-  if (config.beta2() == 0) config.set_beta2(0.95);
-  if (config.eps() == 0) config.set_eps(1e-8);
-  return config;
-}
-
 Tensor Zeros(const FlatLayout& layout, KernelContext& ctx, CachingAllocator& allocator) {
   Tensor flat = Tensor::New(allocator, DType::kF32, {layout.elements()});
   ctx.stream->FillZero(flat.view().data, flat.view().bytes());
@@ -29,11 +22,13 @@ TensorView Flatten(const TensorView& view) { return view.Reshape({view.elements(
 
 AdamWOptimizer::AdamWOptimizer(const config::AdamWConfig& config, const FlatLayout* layout,
                                KernelContext* ctx, CachingAllocator* allocator)
-    : config_(WithDefaults(config)),
+    : config_(config),
       layout_(layout),
       ctx_(ctx),
       m_(Zeros(*layout, *ctx, *allocator)),
-      v_(Zeros(*layout, *ctx, *allocator)) {}
+      v_(Zeros(*layout, *ctx, *allocator)) {
+  CHECK_GT(config.eps(), 0) << "defaults are not filled";
+}
 
 void AdamWOptimizer::Step(const Tensor& flat, double lr, double gradient_scale, int64_t step) {
   for (const FlatLayout::Slot& slot : layout_->slots()) {

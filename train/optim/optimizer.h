@@ -16,8 +16,8 @@ namespace plinth::train {
 // the gradients. Threads: used by one thread.
 class AdamWOptimizer {
  public:
-  // Moments start at zero. All pointers outlive the optimizer. Zero fields of `config` mean
-  // the defaults that train.proto states.
+  // Moments start at zero. All pointers outlive the optimizer. `config` has its defaults filled
+  // (config/loader).
   AdamWOptimizer(const config::AdamWConfig& config, const FlatLayout* layout, KernelContext* ctx,
                  CachingAllocator* allocator);
 
