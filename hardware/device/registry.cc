@@ -1,21 +1,11 @@
 #include "plinth/hardware/device/registry.h"
 
-#include <array>
-#include <string>
-
-#include "absl/status/status.h"
-#include "absl/strings/str_cat.h"
 #include "plinth/hardware/base/check.h"
 #include "plinth/hardware/device/cpu/cpu_device.h"
 #include "plinth/hardware/device/cuda/cuda_device.h"
 #include "plinth/hardware/device/sim/sim_device.h"
 
 namespace plinth {
-namespace {
-
-constexpr std::array kKinds = {DeviceKind::kCpu, DeviceKind::kSim, DeviceKind::kCuda};
-
-}  // namespace
 
 std::string_view DeviceKindName(DeviceKind kind) {
   switch (kind) {
@@ -28,14 +18,6 @@ std::string_view DeviceKindName(DeviceKind kind) {
   }
   CHECK(false) << "device kind " << static_cast<int>(kind);
   return "";
-}
-
-absl::StatusOr<DeviceKind> ParseDeviceKind(std::string_view name) {
-  for (DeviceKind kind : kKinds) {
-    if (name == DeviceKindName(kind)) return kind;
-  }
-  return absl::InvalidArgumentError(
-      absl::StrCat("unknown device \"", std::string(name), "\", want cpu, sim or cuda"));
 }
 
 absl::StatusOr<std::unique_ptr<Device>> CreateDevice(DeviceKind kind) {

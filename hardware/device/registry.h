@@ -10,10 +10,8 @@
 
 namespace plinth {
 
-// "cpu", "sim", "cuda": what a config writes.
+// "cpu", "sim", "cuda".
 std::string_view DeviceKindName(DeviceKind kind);
-// Inverse of DeviceKindName. kInvalidArgument names the text and the choices.
-absl::StatusOr<DeviceKind> ParseDeviceKind(std::string_view name);
 
 // A device with its default options; of several GPUs, the first. Errors are those of
 // CreateCudaDevice: kUnimplemented without --config=cuda, kUnavailable without a GPU.
