@@ -16,9 +16,9 @@ namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Eight loads in flight per round hide the latency of the exclusive or.
 // Four streams at once: more lines are in flight than the prefetcher of one stream asks for,
-// as in a product that walks several panels of a weight.
+// as in a product that walks several panels of a weight. The eight loads of a round hide the
+// latency of the exclusive or.
 uint64_t StreamReadImpl(const uint64_t* words, size_t count) {
   const hn::ScalableTag<uint64_t> d;
   const size_t lanes = hn::Lanes(d);
