@@ -93,9 +93,9 @@ absl::StatusOr<TrainMemory> PlanTraining(const config::RunConfig& config) {
       train::GradientNorm(layout, store.flat(), machine.ctx, machine.allocator).status());
   optimizer.Step(store.flat(), /*lr=*/1, /*gradient_scale=*/1, /*step=*/1);
   memory.peak = machine.peak();
-  const int64_t row_bytes = 4 * model->dims().vocab_size;
-  const int64_t rows = std::clamp<int64_t>(train::kLogitsBytes / row_bytes, 1, inputs.tokens());
-  memory.logits = CachingAllocator::BlockBytes(rows * row_bytes);
+  const int64_t vocabulary = model->dims().vocab_size;
+  const int64_t rows = std::min(train::LogitRows(vocabulary), inputs.tokens());
+  memory.logits = CachingAllocator::BlockBytes(rows * vocabulary * DTypeSize(DType::kF32));
   return memory;
 }
 

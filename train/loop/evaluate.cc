@@ -21,7 +21,7 @@ absl::StatusOr<double> EvaluateLoss(const models::LanguageModel& model, const Mi
   const Tensor hidden = model.Hidden(ops, tokens);
   const Tensor loss = Tensor::New(*ctx.scratch, DType::kF32, {hidden.dim(0)});
   const int64_t vocabulary = model.head().shape().dim(0);
-  const int64_t slice_rows = std::max<int64_t>(1, kLogitsBytes / (4 * vocabulary));
+  const int64_t slice_rows = LogitRows(vocabulary);
   for (int64_t begin = 0; begin < hidden.dim(0); begin += slice_rows) {
     const int64_t end = std::min(begin + slice_rows, hidden.dim(0));
     const Tensor logits = ops.Linear(hidden.Rows(begin, end), model.head(), nullptr);

@@ -8,6 +8,10 @@
 
 namespace plinth::train {
 
+int64_t LogitRows(int64_t vocabulary, int64_t logits_bytes) {
+  return std::max<int64_t>(1, logits_bytes / (vocabulary * DTypeSize(DType::kF32)));
+}
+
 HeadLossResult HeadLoss(TapeOps& tape, const Tensor& hidden, const models::Parameter& head,
                         std::span<const int32_t> targets_T, float weight, int64_t logits_bytes) {
   const int64_t tokens = hidden.dim(0);
@@ -19,7 +23,7 @@ HeadLossResult HeadLoss(TapeOps& tape, const Tensor& hidden, const models::Param
       .loss_T = Tensor::New(tape.allocator(), DType::kF32, {tokens}),
       .dhidden_TD = Tensor::New(tape.allocator(), DType::kF32, hidden.shape())};
   GradientSink::Place dhead = tape.BeginUse(head);
-  const int64_t slice_rows = std::max<int64_t>(1, logits_bytes / (4 * vocabulary));
+  const int64_t slice_rows = LogitRows(vocabulary, logits_bytes);
   for (int64_t begin = 0; begin < tokens; begin += slice_rows) {
     const int64_t end = std::min(begin + slice_rows, tokens);
     const TensorView rows = hidden.view().Rows(begin, end);

@@ -15,6 +15,8 @@ namespace plinth::train {
 // a long batch would outweigh every other activation; slices much smaller than this would
 // read and write the projection's gradient too often.
 constexpr int64_t kLogitsBytes = int64_t{64} << 20;
+// Rows of f32 logits that fit in them, at least one.
+int64_t LogitRows(int64_t vocabulary, int64_t logits_bytes = kLogitsBytes);
 
 struct HeadLossResult {
   Tensor loss_T;      // -log p(target) of each row, natural log, not weighted; 0 where masked

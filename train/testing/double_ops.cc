@@ -5,6 +5,7 @@
 
 #include "plinth/hardware/base/check.h"
 #include "plinth/hardware/device/cpu/cpu_device.h"
+#include "plinth/hardware/testing/sample.h"
 
 namespace plinth::train::testing {
 namespace {
@@ -178,18 +179,9 @@ double HeadLoss(const Tensor& hidden, const std::vector<double>& head,
 
 DoubleOps::Values CentralDifferences(DoubleOps::Values& values,
                                      const std::function<double()>& loss) {
-  constexpr double kStep = 1e-4;
   DoubleOps::Values gradients;
   for (auto& [parameter, elements] : values) {
-    for (double& x : elements) {
-      const double kept = x;
-      x = kept + kStep;
-      const double above = loss();
-      x = kept - kStep;
-      const double below = loss();
-      x = kept;
-      gradients[parameter].push_back((above - below) / (2 * kStep));
-    }
+    gradients[parameter] = plinth::testing::CentralDifferences(elements, loss);
   }
   return gradients;
 }
