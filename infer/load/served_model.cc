@@ -10,6 +10,7 @@
 #include "plinth/hardware/setup/setup.h"
 #include "plinth/hardware/text/utf8.h"
 #include "plinth/infer/load/checkpoint_source.h"
+#include "plinth/infer/load/prompt.h"
 #include "plinth/models/loading/load_parameters.h"
 #include "plinth/models/tokenizer/streaming_decoder.h"
 #include "plinth/models/zoo/create.h"
@@ -98,9 +99,7 @@ absl::StatusOr<std::unique_ptr<Engine>> ServedModel::NewEngine(const config::Ser
 }
 
 absl::StatusOr<std::vector<int32_t>> ServedModel::EncodePrompt(std::string_view text) const {
-  ASSIGN_OR_RETURN(std::vector<int32_t> ids, tokenizer_->Encode(text, {}));
-  if (ids.empty() && tokenizer_->end_of_text_id()) ids.push_back(*tokenizer_->end_of_text_id());
-  return ids;
+  return infer::EncodePrompt(*tokenizer_, text);
 }
 
 }  // namespace plinth::infer

@@ -40,8 +40,7 @@ class ServedModel {
   // Zero fields of `serve` mean the defaults that config/infer.proto states. Errors: Engine's.
   absl::StatusOr<std::unique_ptr<Engine>> NewEngine(const config::ServeConfig& serve);
 
-  // Ids of a prompt: text never becomes a special token. Text without any token (an empty
-  // one) becomes the end-of-text token, after which a model expects the start of a text.
+  // Ids of a prompt, as EncodePrompt (prompt.h) gives them.
   absl::StatusOr<std::vector<int32_t>> EncodePrompt(std::string_view text) const;
 
   // The config that made the checkpoint.

@@ -18,6 +18,7 @@
 #include "absl/time/time.h"
 #include "plinth/hardware/base/rng.h"
 #include "plinth/hardware/base/status_macros.h"
+#include "plinth/infer/load/prompt.h"
 #include "plinth/infer/serve/generation/generation.h"
 #include "plinth/infer/serve/grpc/generate.grpc.pb.h"
 
@@ -38,8 +39,7 @@ absl::StatusOr<std::vector<int32_t>> PromptIds(const ::plinth::GenerateRequest& 
   if (request.has_tokens()) {
     return std::vector<int32_t>(request.tokens().ids().begin(), request.tokens().ids().end());
   }
-  ASSIGN_OR_RETURN(std::vector<int32_t> ids, tokenizer.Encode(request.text(), {}), _ << "text");
-  if (ids.empty() && tokenizer.end_of_text_id()) ids.push_back(*tokenizer.end_of_text_id());
+  ASSIGN_OR_RETURN(std::vector<int32_t> ids, EncodePrompt(tokenizer, request.text()), _ << "text");
   return ids;
 }
 

@@ -9,6 +9,7 @@
 #include "plinth/hardware/base/json_fields.h"
 #include "plinth/hardware/base/status_macros.h"
 #include "plinth/hardware/text/utf8.h"
+#include "plinth/infer/load/prompt.h"
 
 namespace plinth::infer {
 namespace {
@@ -129,10 +130,7 @@ absl::Status ReadPrompt(Fields& fields, const models::Tokenizer& tokenizer, Call
   } else {
     return WrongJson("prompt", "a string or an array of token ids", *value);
   }
-  // A model continues something: an empty prompt starts a new document.
-  if (call.generate.prompt.empty() && tokenizer.end_of_text_id().has_value()) {
-    call.generate.prompt.push_back(*tokenizer.end_of_text_id());
-  }
+  StartIfEmpty(tokenizer, call.generate.prompt);
   if (call.generate.prompt.empty()) {
     return absl::InvalidArgumentError("prompt: must hold at least one token");
   }
