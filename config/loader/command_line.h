@@ -16,7 +16,7 @@ struct ConfigFlags {
 };
 
 // Takes --config=F, --config F, --set=P=V and --set P=V out of argv (absl::flags knows no
-// repeated flag) and leaves the rest to absl::ParseCommandLine. Stops at "--". A flag
+// repeated flag) and leaves the rest to ParseFlags (hardware/base/program.h). Stops at "--". A flag
 // without its value, or a second --config, is kInvalidArgument.
 absl::StatusOr<ConfigFlags> TakeConfigFlags(int& argc, char** argv);
 

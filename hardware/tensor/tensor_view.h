@@ -35,7 +35,7 @@ struct TensorView {
   // The same elements under another shape. CHECKs contiguity and the element count.
   TensorView Reshape(const Shape& to) const;
 
-  // Typed pointer to the first element; CHECKs that T is the dtype's C++ type by size.
+  // Typed pointer to the first element. T is the dtype's C++ type; debug builds check its size.
   template <typename T>
   T* ptr() const {
     DCHECK_EQ(static_cast<int64_t>(sizeof(T)), DTypeSize(dtype));

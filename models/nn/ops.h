@@ -5,8 +5,8 @@
 //   EagerOps   models/nn         computes (serving, evaluation); one row's result does not
 //                                depend on the other rows of the batch
 //   TapeOps    train/autograd    computes and records what backward needs
-// Composite operations have a body made of primitives here: that body is the reference,
-// an override is an optimisation.
+// An operation that is composed of others may have a body made of them here: that body is the
+// reference, an override is an optimisation.
 #ifndef PLINTH_MODELS_NN_OPS_H_
 #define PLINTH_MODELS_NN_OPS_H_
 

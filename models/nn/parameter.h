@@ -38,7 +38,7 @@ class Parameter {
   // False for gains and biases, which weight decay leaves alone.
   bool decays() const { return decays_; }
 
-  // Empty until the model is materialised (models/nn/model.h).
+  // Empty until Initialize (models/nn/model.h) or LoadParameters (models/loading) sets it.
   const Tensor& value() const { return value_; }
   void set_value(Tensor value) { value_ = std::move(value); }
 

@@ -1,8 +1,9 @@
-// Optimizer steps over flat f32 ranges.
+// Optimizer steps over contiguous f32 views of any shape and equal element counts. `w`, `m` and
+// `v` are updated in place, `out` is overwritten. Threads do not change results.
 //   AdamW (Loshchilov & Hutter, 2019), t = step counted from 1:
 //     m = b1 m + (1-b1) g',  v = b2 v + (1-b2) g'^2,  g' = grad_scale * g
 //     w -= lr * ( (m / (1-b1^t)) / (sqrt(v / (1-b2^t)) + eps) + decay * w )
-//   SquareSum  out[0] = sum of x^2 in double, partial sums of fixed size in a fixed order,
+//   SquareSum  out[0] = the sum of x^2 in double, partial sums of fixed size in a fixed order,
 //              so the value does not depend on the thread count.
 #ifndef PLINTH_HARDWARE_KERNELS_OPTIMIZER_OPTIMIZER_H_
 #define PLINTH_HARDWARE_KERNELS_OPTIMIZER_OPTIMIZER_H_
