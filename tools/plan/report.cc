@@ -98,7 +98,8 @@ std::string ToTable(const Plan& plan) {
   const std::string at = absl::StrCat("per token, sequences of ", plan.sequence_length);
   text += Row("training", Flops(plan.train_flops_per_token), at);
   text += Row("forward", Flops(plan.forward_flops_per_token), at);
-  text += Row("KV cache", Grouped(plan.kv_bytes_per_token), "bytes per token in bf16");
+  text += Row("KV cache", Grouped(plan.kv_bytes_per_token),
+              "bytes per token in bf16; the server keeps f32, twice that");
   if (plan.train) text += TrainTable(*plan.train, *plan.config);
   if (plan.serve) text += ServeTable(*plan.serve, plan.config->serve());
   return text;
