@@ -4,7 +4,6 @@
 #include <cmath>
 #include <numeric>
 
-#include "hwy/targets.h"
 #include "plinth/hardware/base/numeric.h"
 #include "plinth/hardware/kernels/attention/reference.h"
 #include "plinth/hardware/testing/compare.h"
@@ -346,14 +345,10 @@ TEST_P(AttentionTest, EveryInstructionSetAgreesWithReference) {
   const Problem p{.lengths = {130}, .heads = 4, .kv_heads = 2, .head_dim = 17};
   reference::Attention truth = p.Reference();
   truth.Backward();
-  for (const int64_t target : {HWY_SCALAR, HWY_AVX2, HWY_AVX3}) {
-    if (target != HWY_SCALAR && (hwy::SupportedTargets() & target) == 0) continue;
-    hwy::SetSupportedTargetsForTest(target);
-    EXPECT_TRUE(AllClose(Forward(p).out, truth.out, p.OutTolerance())) << hwy::TargetName(target);
-    EXPECT_TRUE(AllClose(Backward(p).dk, truth.dk, {.eps = 1e-5, .abs = 1}))
-        << hwy::TargetName(target);
-    hwy::SetSupportedTargetsForTest(0);
-  }
+  OnEachInstructionSet([&] {
+    EXPECT_TRUE(AllClose(Forward(p).out, truth.out, p.OutTolerance()));
+    EXPECT_TRUE(AllClose(Backward(p).dk, truth.dk, {.eps = 1e-5, .abs = 1}));
+  });
 }
 
 TEST(AttentionReferenceTest, GradientsAreCentralDifferences) {
