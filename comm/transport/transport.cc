@@ -53,6 +53,8 @@ std::optional<PeerFailure> Transport::Announce(std::span<const std::byte> note,
   }
   if (auto failure = Exchange(sends, receives, deadline)) return failure;
 
+  std::optional<PeerFailure> known = FindFailure();
+  if (known.has_value() && known->kind == PeerFailure::Kind::kAborted) return known;
   notes.resize(size());
   for (int peer = 0; peer < size(); ++peer) {
     notes[peer] = {frame(peer) + sizeof(length), LengthOf(frame(peer))};

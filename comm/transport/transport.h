@@ -78,6 +78,9 @@ class Transport {
   // note of every rank: how ranks meet at a call and how small data travels. notes[r] is rank r's,
   // this rank's own included, and stays until the next use of the transport. A rank that has not
   // posted is guilty. Announces and exchanges come in the same order on all ranks.
+  // An abort that is known goes before notes that are all there, as the others may have given up
+  // on this rank. On one host it is known by then; one that is still under way between hosts is
+  // met by the next use.
   // Here over Exchange; a transport that knows a shorter way overrides it.
   virtual std::optional<PeerFailure> Announce(std::span<const std::byte> note,
                                               std::vector<std::span<const std::byte>>& notes,

@@ -214,7 +214,7 @@ absl::StatusOr<std::unique_ptr<Transport>> ConnectTcp(const CommOptions& options
   RETURN_IF_ERROR(AcceptHigher(listener, self, options, links, deadline));
   const std::string choice =
       absl::StrCat(offered.why, "; ", self.terms.streams, " data connections to each rank");
-  return std::make_unique<TcpLinks>(options.rank, std::move(links), choice, options.timeout);
+  return TcpLinks::Make(options.rank, std::move(links), choice, options.timeout);
 }
 
 }  // namespace plinth::comm

@@ -1,5 +1,6 @@
 #include "plinth/comm/transport/tcp/connect.h"
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -97,6 +98,23 @@ TEST(Tcp, LargePartsArriveWholeAndAreCounted) {
       EXPECT_EQ(transport.bytes_moved(), (ByteCounts{3 * kBytes, 3 * kBytes}));
     });
   }
+}
+
+// All the notes that it waits for are there, and so is the word that nobody waits any more.
+TEST(Tcp, ARankThatComesAfterTheOthersGaveUpIsTold) {
+  std::atomic<int> gave_up = 0;
+  RunGroup(3, 1, [&](Transport& transport) {
+    std::vector<std::span<const std::byte>> notes;
+    const bool late = transport.rank() == 1;
+    while (late && gave_up < 2) absl::SleepFor(absl::Milliseconds(1));
+    const auto failure =
+        transport.Announce({}, notes, late ? Soon() : absl::Now() + absl::Milliseconds(50));
+    ASSERT_TRUE(failure.has_value());
+    if (failure->kind == PeerFailure::Kind::kLate) transport.Abort("1 is late");
+    if (late) EXPECT_EQ(failure->detail, "1 is late");
+    ++gave_up;
+    while (gave_up < 3) absl::SleepFor(absl::Milliseconds(1));
+  });
 }
 
 TEST(Tcp, ALateALeftAndAnAbortingRankAreTold) {

@@ -1,14 +1,17 @@
 #include "plinth/comm/transport/tcp/links.h"
 
+#include <sys/epoll.h>
 #include <sys/socket.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <iterator>
 #include <set>
 #include <thread>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "plinth/hardware/base/check.h"
 
@@ -77,10 +80,24 @@ std::string HostOf(const absl::StatusOr<SocketAddress>& address) {
 bool TcpLinks::Peer::Sending() const { return AnyOpen(out); }
 bool TcpLinks::Peer::Receiving() const { return AnyOpen(in); }
 
-TcpLinks::TcpLinks(int rank, std::vector<TcpLink> links, std::string choice, absl::Duration timeout)
+absl::StatusOr<std::unique_ptr<Transport>> TcpLinks::Make(int rank, std::vector<TcpLink> links,
+                                                          std::string choice,
+                                                          absl::Duration timeout) {
+  Fd controls(epoll_create1(EPOLL_CLOEXEC));
+  if (!controls.valid()) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "tcp: cannot watch the connections of ", links.size(), " ranks: ", std::strerror(errno)));
+  }
+  return std::unique_ptr<Transport>(
+      new TcpLinks(rank, std::move(links), std::move(choice), timeout, std::move(controls)));
+}
+
+TcpLinks::TcpLinks(int rank, std::vector<TcpLink> links, std::string choice, absl::Duration timeout,
+                   Fd controls)
     : rank_(rank),
       choice_(std::move(choice)),
       peers_(links.size()),
+      controls_(std::move(controls)),
       spins_(SpinsAtAll(links.size()) ? kLeastSpins : 0) {
   const int probes = static_cast<int>(
       std::clamp<int64_t>(absl::ToInt64Seconds(timeout / 2) - 1, kLeastProbes, kMostProbes));
@@ -90,6 +107,9 @@ TcpLinks::TcpLinks(int rank, std::vector<TcpLink> links, std::string choice, abs
     peer.out.resize(peer.link.data.size());
     peer.in.resize(peer.link.data.size());
     if (!peer.link.control.valid()) continue;
+    epoll_event watched{.events = EPOLLIN, .data = {.u64 = i}};
+    CHECK_EQ(epoll_ctl(controls_.get(), EPOLL_CTL_ADD, peer.link.control.get(), &watched), 0)
+        << std::strerror(errno);
     ProbeIdle(peer.link.control, probes);
     peer.host = HostOf(RemoteAddress(peer.link.control));
     peer.same_host = peer.host == HostOf(LocalAddress(peer.link.control));
@@ -156,6 +176,9 @@ std::optional<PeerFailure> TcpLinks::Announce(std::span<const std::byte> note,
   }
   if (auto failure = Drive(deadline)) return failure;
 
+  // The peers may have given up on this rank after they sent their notes.
+  ReadControls();
+  if (std::optional<PeerFailure> abort = FindAbort()) return abort;
   notes.resize(peers_.size());
   for (int peer = 0; peer < size(); ++peer) {
     notes[peer] = {frame(peer) + sizeof(length), LengthOf(frame(peer))};
@@ -221,13 +244,7 @@ std::vector<int> TcpLinks::Guilty() const {
 }
 
 void TcpLinks::WaitForSockets(absl::Time deadline) {
-  polled_.clear();
-  polled_controls_.clear();
-  for (Peer& peer : peers_) {
-    if (!peer.link.control.valid() || peer.control_ended) continue;
-    polled_.push_back({.fd = peer.link.control.get(), .events = POLLIN});
-    polled_controls_.push_back(&peer);
-  }
+  polled_.assign(1, {.fd = controls_.get(), .events = POLLIN});
   for (const int rank : active_) {
     const Peer& peer = peers_[rank];
     for (size_t i = 0; i < peer.out.size(); ++i) {
@@ -238,9 +255,16 @@ void TcpLinks::WaitForSockets(absl::Time deadline) {
     }
   }
   if (poll(polled_.data(), polled_.size(), PollMilliseconds(deadline, kLongestPollMs)) <= 0) return;
-  for (size_t i = 0; i < polled_controls_.size(); ++i) {
-    if (polled_[i].revents != 0) ReadControl(*polled_controls_[i]);
-  }
+  if (polled_.front().revents != 0) ReadControls();
+}
+
+void TcpLinks::ReadControls() {
+  epoll_event ready[16];
+  int count = 0;
+  do {
+    count = epoll_wait(controls_.get(), ready, std::size(ready), 0);
+    for (int i = 0; i < count; ++i) ReadControl(peers_[ready[i].data.u64]);
+  } while (count == static_cast<int>(std::size(ready)));
 }
 
 void TcpLinks::ReadControl(Peer& peer) {
@@ -251,6 +275,7 @@ void TcpLinks::ReadControl(Peer& peer) {
   } else if (got >= 0 || !WouldBlock(errno)) {
     peer.control_ended = true;
     peer.control_error = got < 0 ? errno : 0;
+    epoll_ctl(controls_.get(), EPOLL_CTL_DEL, peer.link.control.get(), nullptr);
   }
 }
 
@@ -318,10 +343,10 @@ std::optional<PeerFailure> TcpLinks::FindLostHosts(bool at_deadline) const {
 std::optional<PeerFailure> TcpLinks::FindFailure() {
   PeerFailure left{PeerFailure::Kind::kLeft, {}, ""};
   PeerFailure gone{PeerFailure::Kind::kGone, {}, ""};
+  ReadControls();
   for (int rank = 0; rank < size(); ++rank) {
-    Peer& peer = peers_[rank];
+    const Peer& peer = peers_[rank];
     if (!peer.link.control.valid()) continue;
-    if (!peer.control_ended) ReadControl(peer);
     // Its last word, if it had one, came before the end.
     if (!peer.control_text.empty() && peer.control_text[0] == 'L') {
       left.ranks.push_back(rank);

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "plinth/comm/net/socket.h"
 #include "plinth/comm/transport/tcp/lane.h"
 #include "plinth/comm/transport/transport.h"
@@ -28,8 +29,10 @@ class TcpLinks final : public Transport {
  public:
   // `links` by rank, each with equally many data connections; the own one is empty. `choice`
   // tells people which interfaces are used. A host that does not answer is given up after half
-  // of `timeout`, within 4 to 20 s.
-  TcpLinks(int rank, std::vector<TcpLink> links, std::string choice, absl::Duration timeout);
+  // of `timeout`, within 4 to 20 s. kResourceExhausted when the process has no descriptor left.
+  static absl::StatusOr<std::unique_ptr<Transport>> Make(int rank, std::vector<TcpLink> links,
+                                                         std::string choice,
+                                                         absl::Duration timeout);
   ~TcpLinks() override;
 
   int rank() const override { return rank_; }
@@ -46,6 +49,10 @@ class TcpLinks final : public Transport {
   void Abort(std::string_view reason) override;
 
  private:
+  // `controls` is an epoll set without members.
+  TcpLinks(int rank, std::vector<TcpLink> links, std::string choice, absl::Duration timeout,
+           Fd controls);
+
   struct Peer {
     TcpLink link;
     std::vector<Lane> out;  // by data connection
@@ -72,6 +79,8 @@ class TcpLinks final : public Transport {
   // Waits until a socket that matters is ready, a control message comes or the deadline is over.
   void WaitForSockets(absl::Time deadline);
   void ReadControl(Peer& peer);
+  // Reads what has come on all control connections.
+  void ReadControls();
   std::optional<PeerFailure> FindAbort() const;
   std::optional<PeerFailure> FindEnded();
   std::optional<PeerFailure> FindLostHosts(bool at_deadline) const;
@@ -82,13 +91,13 @@ class TcpLinks final : public Transport {
   const int rank_;
   const std::string choice_;
   std::vector<Peer> peers_;
+  const Fd controls_;  // epoll set of the control connections that have not ended, by rank
   std::atomic<bool> told_ = false;  // the one control message is out
   int spins_;                       // looks before sleeping; 0 for ever when it starts so
 
   // Of the exchange that goes on; kept for their memory.
   std::vector<int> active_;  // peers with something queued
   std::vector<pollfd> polled_;
-  std::vector<Peer*> polled_controls_;
   std::vector<std::byte> note_frames_;  // of the last Announce, by rank
 };
 
