@@ -117,6 +117,26 @@ TEST(Tcp, ARankThatComesAfterTheOthersGaveUpIsTold) {
   });
 }
 
+TEST(Tcp, AnAbortByAnotherThreadEndsAWaitAtOnce) {
+  RunGroup(2, 1, [](Transport& transport) {
+    if (transport.rank() == 1) return absl::SleepFor(absl::Milliseconds(1500));
+    absl::Time aborted_at;
+    std::thread other([&] {
+      absl::SleepFor(absl::Milliseconds(100));
+      aborted_at = absl::Now();
+      transport.Abort("enough");
+    });
+    std::vector<std::span<const std::byte>> notes;
+    const auto failure = transport.Announce({}, notes, Soon());
+    const absl::Time ended_at = absl::Now();
+    other.join();
+    ASSERT_TRUE(failure.has_value());
+    EXPECT_EQ(failure->kind, PeerFailure::Kind::kAborted);
+    EXPECT_THAT(failure->ranks, ElementsAre(0));
+    EXPECT_LT(ended_at - aborted_at, absl::Milliseconds(300));
+  });
+}
+
 TEST(Tcp, ALateALeftAndAnAbortingRankAreTold) {
   RunGroup(3, 1, [](Transport& transport) {
     std::vector<std::span<const std::byte>> notes;

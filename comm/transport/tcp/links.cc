@@ -1,6 +1,7 @@
 #include "plinth/comm/transport/tcp/links.h"
 
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -84,20 +85,22 @@ absl::StatusOr<std::unique_ptr<Transport>> TcpLinks::Make(int rank, std::vector<
                                                           std::string choice,
                                                           absl::Duration timeout) {
   Fd controls(epoll_create1(EPOLL_CLOEXEC));
-  if (!controls.valid()) {
+  Fd alarm(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!controls.valid() || !alarm.valid()) {
     return absl::ResourceExhaustedError(absl::StrCat(
         "tcp: cannot watch the connections of ", links.size(), " ranks: ", std::strerror(errno)));
   }
-  return std::unique_ptr<Transport>(
-      new TcpLinks(rank, std::move(links), std::move(choice), timeout, std::move(controls)));
+  return std::unique_ptr<Transport>(new TcpLinks(rank, std::move(links), std::move(choice), timeout,
+                                                 std::move(controls), std::move(alarm)));
 }
 
 TcpLinks::TcpLinks(int rank, std::vector<TcpLink> links, std::string choice, absl::Duration timeout,
-                   Fd controls)
+                   Fd controls, Fd alarm)
     : rank_(rank),
       choice_(std::move(choice)),
       peers_(links.size()),
       controls_(std::move(controls)),
+      alarm_(std::move(alarm)),
       spins_(SpinsAtAll(links.size()) ? kLeastSpins : 0) {
   const int probes = static_cast<int>(
       std::clamp<int64_t>(absl::ToInt64Seconds(timeout / 2) - 1, kLeastProbes, kMostProbes));
@@ -118,7 +121,11 @@ TcpLinks::TcpLinks(int rank, std::vector<TcpLink> links, std::string choice, abs
 
 TcpLinks::~TcpLinks() { Tell('L', ""); }
 
-void TcpLinks::Abort(std::string_view reason) { Tell('A', reason.substr(0, kMaxAbortReasonBytes)); }
+void TcpLinks::Abort(std::string_view reason) {
+  Tell('A', reason.substr(0, kMaxAbortReasonBytes));
+  // For this rank's own thread, which nobody else wakes. It stays readable: the group is finished.
+  CHECK_EQ(eventfd_write(alarm_.get(), 1), 0) << std::strerror(errno);
+}
 
 // The message is far smaller than an empty socket buffer, so one send takes it whole.
 void TcpLinks::Tell(char kind, std::string_view text) {
@@ -244,7 +251,9 @@ std::vector<int> TcpLinks::Guilty() const {
 }
 
 void TcpLinks::WaitForSockets(absl::Time deadline) {
-  polled_.assign(1, {.fd = controls_.get(), .events = POLLIN});
+  polled_.clear();
+  polled_.push_back({.fd = controls_.get(), .events = POLLIN});
+  polled_.push_back({.fd = alarm_.get(), .events = POLLIN});
   for (const int rank : active_) {
     const Peer& peer = peers_[rank];
     for (size_t i = 0; i < peer.out.size(); ++i) {

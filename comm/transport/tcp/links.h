@@ -49,9 +49,9 @@ class TcpLinks final : public Transport {
   void Abort(std::string_view reason) override;
 
  private:
-  // `controls` is an epoll set without members.
+  // `controls` is an epoll set without members, `alarm` an eventfd.
   TcpLinks(int rank, std::vector<TcpLink> links, std::string choice, absl::Duration timeout,
-           Fd controls);
+           Fd controls, Fd alarm);
 
   struct Peer {
     TcpLink link;
@@ -92,6 +92,7 @@ class TcpLinks final : public Transport {
   const std::string choice_;
   std::vector<Peer> peers_;
   const Fd controls_;  // epoll set of the control connections that have not ended, by rank
+  const Fd alarm_;     // readable once another thread may have aborted
   std::atomic<bool> told_ = false;  // the one control message is out
   int spins_;                       // looks before sleeping; 0 for ever when it starts so
 
