@@ -62,17 +62,17 @@ absl::StatusOr<std::vector<uint64_t>> Introduce(const CommOptions& options, Tran
   std::vector<uint64_t> hosts;
   for (size_t rank = 0; rank < notes.size(); ++rank) {
     if (notes[rank].size() < sizeof(Head)) {
-      return absl::FailedPreconditionError(absl::StrCat(
-          "rank ", rank, " introduced itself with ", notes[rank].size(),
-          " bytes, at least ", sizeof(Head), " expected: it is not of this version"));
+      return absl::FailedPreconditionError(
+          absl::StrCat("rank ", rank, " introduced itself with ", notes[rank].size(),
+                       " bytes, at least ", sizeof(Head), " expected: it is not of this version"));
     }
     std::memcpy(&heads[rank], notes[rank].data(), sizeof(Head));
     hosts.push_back(heads[rank].host);
     if (heads[rank].choice_hash == heads[0].choice_hash) continue;
     return absl::FailedPreconditionError(absl::StrCat(
         "the ranks were told to use different algorithms (PLINTH_COMM_ALGORITHM): rank ", rank,
-        " \"", std::string(ChoiceIn(notes[rank])), "\", rank 0 \"",
-        std::string(ChoiceIn(notes[0])), "\""));
+        " \"", std::string(ChoiceIn(notes[rank])), "\", rank 0 \"", std::string(ChoiceIn(notes[0])),
+        "\""));
   }
   return hosts;
 }

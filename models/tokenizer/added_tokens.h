@@ -1,5 +1,6 @@
 // Finds added tokens (chat markers, end of text) in raw text: leftmost first, longest of those.
-// A token may take the white space around it along, as some fill-in markers do.
+// A token may take the white space around it along, as some fill-in markers do, and may ask to
+// stand alone, not beside letters or digits.
 // Threads: immutable after the last Add; Find may run concurrently.
 #ifndef PLINTH_MODELS_TOKENIZER_ADDED_TOKENS_H_
 #define PLINTH_MODELS_TOKENIZER_ADDED_TOKENS_H_
@@ -23,12 +24,12 @@ class AddedTokenMatcher {
 
   AddedTokenMatcher() : ids_(1, -1) {}
 
-  // White space that a match takes along, on its left and right.
-  struct Strip {
-    bool left, right;
+  struct Traits {
+    bool strip_left, strip_right;  // takes the white space on that side along
+    bool single_word;              // only where no word character touches it; else it is plain text
   };
   // `content` is not empty and at most kMaxContentBytes long.
-  void Add(std::string_view content, int32_t id, Strip strip = {});
+  void Add(std::string_view content, int32_t id, Traits traits = {});
 
   struct Match {
     size_t begin;
@@ -57,12 +58,13 @@ class AddedTokenMatcher {
 
  private:
   std::optional<Match> FindContent(std::string_view text, size_t from) const;
+  std::optional<Match> LongestAt(std::string_view text, size_t begin) const;
 
   // A byte trie: node 0 is the root; ids_[node] is the token that ends there, or -1.
   std::vector<int32_t> ids_;
   absl::flat_hash_map<std::pair<uint32_t, uint8_t>, uint32_t> edges_;
   std::array<bool, 256> starts_{};
-  absl::flat_hash_map<int32_t, Strip> strips_;  // of the ids that take white space along
+  absl::flat_hash_map<int32_t, Traits> traits_;  // of the ids that have any
 };
 
 }  // namespace plinth::models

@@ -149,6 +149,31 @@ def check_normal_form(binaries, folder):
         assert tokenizer.decode(ids) == unicodedata.normalize("NFC", text), ascii(text)[:200]
 
 
+def check_single_words(binaries, folder):
+    """Tokens that stand alone, beside characters of every category."""
+    byte_vocab = {c: i for i, c in enumerate(sorted(pre_tokenizers.ByteLevel.alphabet()))}
+    tokenizer = Tokenizer(models.BPE(vocab=byte_vocab, merges=[]))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    tokenizer.normalizer = normalizers.NFC()
+    tokenizer.add_tokens([AddedToken("word", single_word=True, normalized=False),
+                          AddedToken("wor", normalized=False), AddedToken("d", normalized=True),
+                          AddedToken("two words", single_word=True, lstrip=True, normalized=True),
+                          AddedToken("\u00e9!", single_word=True, rstrip=True, normalized=True)])
+    tokenizer.add_special_tokens([AddedToken("<|alone|>", single_word=True)])
+    path = os.path.join(folder, "single_word.json")
+    tokenizer.save(path)
+    known = [c for c in map(chr, range(1, 0x110000))
+             if (kind := unicodedata.category(c)) not in ("Cn", "Cs", "Co")
+             and (kind != "Lo" or ord(c) % 16 == 0)]
+    texts = ["", "word", " word ", "words", "a word", "wordword word", "a worda word",
+             "two words, two wordsword", "two  words  two words", "x two words", "wordtwo words",
+             "<|alone|>", "a<|alone|>", "<|alone|><|alone|>", " <|alone|>_", "word<|alone|>",
+             "\u00e9! e\u0301!x x\u00e9! (e\u0301!  e\u0301!)", "\u00e9! \n\u0301\u00e9! ", "wor word"]
+    texts += [c + "word" for c in known[::3]] + ["word" + c for c in known[1::3]]
+    compare_with_saved(binaries, path, texts, "single words")
+
+
 def split_then_bytes(*patterns):
     return pre_tokenizers.Sequence(
         [pre_tokenizers.Split(Regex(p), "isolated") for p in patterns]
@@ -187,6 +212,7 @@ def main():
             pre_tokenizer, model = kinds[name]
             kinds[name + "_nfc"] = (pre_tokenizer, {"normalizer": normalizers.NFC(), **model})
         check_normal_form(binaries, folder)
+        check_single_words(binaries, folder)
         for name, (pre_tokenizer, model) in kinds.items():
             path = hugging_face_file(folder, name + ".json", pre_tokenizer, text, **model)
             compare_with_saved(binaries, path, texts, name)

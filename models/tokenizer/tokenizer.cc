@@ -93,13 +93,13 @@ absl::Status Tokenizer::TakeAddedTokens() {
       return absl::InvalidArgumentError(where + ": the content is listed twice");
     }
     bytes_[id] = token.content;
-    const AddedTokenMatcher::Strip strip = {token.lstrip, token.rstrip};
-    all_added_[token.normalized].Add(sought, token.id, strip);
+    const AddedTokenMatcher::Traits traits = {token.lstrip, token.rstrip, token.single_word};
+    all_added_[token.normalized].Add(sought, token.id, traits);
     added_ids_.emplace(token.content, token.id);
     if (token.special) {
       special_ids_.insert(token.id);
     } else {
-      ordinary_added_[token.normalized].Add(sought, token.id, strip);
+      ordinary_added_[token.normalized].Add(sought, token.id, traits);
     }
   }
   return absl::OkStatus();

@@ -184,7 +184,7 @@ absl::Status ReadAddedTokens(const json::array& tokens, TokenizerSpec& spec) {
     ASSIGN_OR_RETURN(added.normalized, token.Bool("normalized", !added.special));
     ASSIGN_OR_RETURN(added.lstrip, token.Bool("lstrip", false));
     ASSIGN_OR_RETURN(added.rstrip, token.Bool("rstrip", false));
-    RETURN_IF_ERROR(token.MustBeOff("single_word"));
+    ASSIGN_OR_RETURN(added.single_word, token.Bool("single_word", false));
     RETURN_IF_ERROR(token.Done());
     spec.added.push_back(std::move(added));
   }
@@ -348,7 +348,7 @@ std::string TokenizerJson(const TokenizerSpec& spec) {
   for (const AddedToken& token : spec.added) {
     added.push_back({{"id", token.id},
                      {"content", token.content},
-                     {"single_word", false},
+                     {"single_word", token.single_word},
                      {"lstrip", token.lstrip},
                      {"rstrip", token.rstrip},
                      {"normalized", token.normalized},

@@ -3,8 +3,7 @@
 // Understood: model BPE (merges as strings or pairs, ignore_merges); pre_tokenizer ByteLevel, or a
 // Sequence of isolating Split patterns and one ByteLevel at its end; decoder ByteLevel;
 // post_processor absent, ByteLevel, TemplateProcessing or a Sequence of these; normalizer absent or
-// NFC; added tokens without word bounds. Whatever else a file asks for is an error that names the
-// key.
+// NFC; added tokens. Whatever else a file asks for is an error that names the key.
 #ifndef PLINTH_MODELS_TOKENIZER_TOKENIZER_SPEC_H_
 #define PLINTH_MODELS_TOKENIZER_TOKENIZER_SPEC_H_
 
@@ -20,11 +19,12 @@ namespace plinth::models {
 
 struct AddedToken {
   int32_t id = 0;
-  std::string content;      // raw text, not in the byte alphabet
-  bool special = false;     // user text becomes it only when the caller allows that
-  bool normalized = false;  // sought after all tokens that are not normalized
-  bool lstrip = false;      // takes the white space before it along,
-  bool rstrip = false;      // and that after it
+  std::string content;       // raw text, not in the byte alphabet
+  bool special = false;      // user text becomes it only when the caller allows that
+  bool normalized = false;   // sought after all tokens that are not normalized
+  bool lstrip = false;       // takes the white space before it along,
+  bool rstrip = false;       // and that after it
+  bool single_word = false;  // stays text where a word character touches it
 };
 
 struct TokenizerSpec {

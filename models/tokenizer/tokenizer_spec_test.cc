@@ -169,7 +169,7 @@ TEST(TokenizerSpec, ErrorsNameTheKey) {
       {"/added_tokens/0/id", "null", kInvalid, "added_tokens[0].id: is missing"},
       {"/added_tokens/0/id", "-5", kInvalid, "added_tokens[0].id: expected an integer"},
       {"/added_tokens/0/lstrip", "1", kInvalid, "added_tokens[0].lstrip: expected true or false"},
-      {"/added_tokens/1/single_word", "true", kUnsupported, "added_tokens[1].single_word"},
+      {"/added_tokens/1/single_word", "1", kInvalid, "single_word: expected true or false"},
       {"/added_tokens/1/color", "3", kUnsupported, "added_tokens[1].color: this key is unknown"},
       {"/post_processor/type", "\"BertProcessing\"", kUnsupported,
        "post_processor.type: \"BertProcessing\""},

@@ -19,8 +19,11 @@ namespace {
 
 using ::plinth::testing::IsOkAndHolds;
 using ::plinth::testing::StatusIs;
+using ::testing::AnyOf;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 // Bytes 0..255, " t" 256, "he" 257, " the" 258, <|endoftext|> 259, <|user|> 260, "mark" 261.
 TokenizerSpec SmallSpec() {
@@ -54,6 +57,26 @@ TEST(Tokenizer, TokensMayTakeWhiteSpaceAlong) {
   EXPECT_THAT(tokenizer->Encode("<r> \t<l><r>  ", {.allow_special = true}),
               IsOkAndHolds(ElementsAre(263, 262, 263)));
   EXPECT_THAT(tokenizer->Encode(" <l>", {}), IsOkAndHolds(ElementsAre(262)));
+}
+
+TEST(Tokenizer, TokensMayAskToStandAlone) {
+  TokenizerSpec spec = SmallSpec();
+  spec.added.push_back({.id = 262, .content = "<w>", .single_word = true});
+  spec.added.push_back({.id = 263, .content = "<w", .special = true});
+  const auto tokenizer = Make(std::move(spec));
+  for (const char* text : {"<w>", "<w> ", ".<w>.", "\xFF<w>\xC3", "\u00BD<w>\u2460"}) {
+    EXPECT_THAT(tokenizer->Encode(text, {}), IsOkAndHolds(Contains(262))) << text;
+  }
+  for (const char* text : {"a<w>", "<w>_", "<w>\u00E9", "\u0663<w>", "<w>\u24B6", "\u200D<w>"}) {
+    EXPECT_THAT(tokenizer->Encode(text, {.allow_special = true}),
+                IsOkAndHolds(Not(Contains(AnyOf(262, 263)))))
+        << text;
+  }
+  EXPECT_THAT(tokenizer->Encode("a<w> <w>", {}),
+              IsOkAndHolds(ElementsAre('a', '<', 'w', '>', ' ', 262)));
+  const auto again = Tokenizer::Parse(tokenizer->ToJson());
+  CHECK_OK(again);
+  EXPECT_THAT((*again)->Encode("a<w>", {}), IsOkAndHolds(ElementsAre('a', '<', 'w', '>')));
 }
 
 TEST(Tokenizer, NormalizesAllButTokensThatAreNot) {
