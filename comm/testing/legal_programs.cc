@@ -24,21 +24,32 @@ int64_t Input(uint64_t seed, uint64_t index, int rank, int64_t i) {
 }
 
 template <typename T>
-class TypedCall {
+class TypedCall final : public PendingCall {
  public:
-  TypedCall(Communicator& comm, const LegalCall& call, uint64_t seed, uint64_t index)
+  TypedCall(Communicator& comm, const LegalCall& call, uint64_t seed, uint64_t index,
+            const CallOptions& options)
       : comm_(comm),
         call_(call),
         seed_(seed),
         index_(index),
         size_(comm.size()),
-        rank_(comm.rank()) {}
-
-  absl::Status Run(const CallOptions& options) {
+        rank_(comm.rank()) {
     Fill();
-    const absl::Status status =
-        call_.async ? Launch(options)->Wait(absl::InfiniteDuration()) : Perform(options);
-    return status.ok() ? Compare() : status;
+    if (call_.op == OpKind::kSend && call_.shift == 0) {
+      SendToAndFro(options);
+    } else if (call_.async) {
+      works_.push_back(Launch(options));
+    } else {
+      status_ = Perform(options);
+    }
+  }
+
+  absl::Status Finish() override {
+    // A call that ends has its own deadline; one that does not is what the test looks for.
+    for (const std::unique_ptr<Work>& work : works_) {
+      status_.Update(work->Wait(absl::InfiniteDuration()));
+    }
+    return status_.ok() ? Compare() : status_;
   }
 
  private:
@@ -62,6 +73,27 @@ class TypedCall {
     if (call_.op == OpKind::kBroadcast) out_ = in_;
   }
 
+  // The rank that `rank` sends to or, the other way, receives from; itself: none.
+  int PeerOf(int rank, bool sends) const {
+    if (call_.shift > 0) return (rank + (sends ? call_.shift : size_ - call_.shift)) % size_;
+    return (rank ^ 1) < size_ ? rank ^ 1 : rank;
+  }
+  std::vector<SendTo> Sends() { return {{PeerOf(rank_, true), in()}}; }
+  std::vector<ReceiveFrom> Receives() { return {{PeerOf(rank_, false), out()}}; }
+
+  void SendToAndFro(const CallOptions& o) {
+    const int peer = PeerOf(rank_, true);
+    for (const bool sends : {rank_ % 2 == 0, rank_ % 2 != 0}) {
+      if (peer == rank_) return;
+      if (call_.async) {
+        works_.push_back(sends ? comm_.SendAsync(in(), peer, o)
+                               : comm_.ReceiveAsync(out(), peer, o));
+      } else {
+        status_.Update(sends ? comm_.Send(in(), peer, o) : comm_.Receive(out(), peer, o));
+      }
+    }
+  }
+
   absl::Status Perform(const CallOptions& o) {
     switch (call_.op) {
       case OpKind::kAllReduce:
@@ -80,6 +112,8 @@ class TypedCall {
         return comm_.Scatter(in(), out(), call_.root, o);
       case OpKind::kAllToAll:
         return comm_.AllToAll(in(), out(), o);
+      case OpKind::kSend:
+        return comm_.Exchange(Sends(), Receives(), o);
       default:
         return comm_.Barrier(o);
     }
@@ -102,6 +136,8 @@ class TypedCall {
         return comm_.ScatterAsync(in(), out(), call_.root, o);
       case OpKind::kAllToAll:
         return comm_.AllToAllAsync(in(), out(), o);
+      case OpKind::kSend:
+        return comm_.ExchangeAsync(Sends(), Receives(), o);
       default:
         return comm_.BarrierAsync(o);
     }
@@ -133,6 +169,8 @@ class TypedCall {
         return Of(call_.root, rank_ * call_.count + i);
       case OpKind::kAllToAll:
         return Of(from, rank_ * call_.count + i % count);
+      case OpKind::kSend:
+        return Of(PeerOf(rank_, false), i);
       default:  // all_gather, gather
         return Of(from, i % count);
     }
@@ -140,7 +178,9 @@ class TypedCall {
 
   absl::Status Compare() const {
     const bool only_root = call_.op == OpKind::kReduce || call_.op == OpKind::kGather;
-    if (call_.op == OpKind::kBarrier || (only_root && rank_ != call_.root)) {
+    const bool alone =
+        call_.op == OpKind::kSend && call_.shift == 0 && PeerOf(rank_, true) == rank_;
+    if (call_.op == OpKind::kBarrier || alone || (only_root && rank_ != call_.root)) {
       return absl::OkStatus();
     }
     for (int64_t i = 0; i < OutCount(); ++i) {
@@ -154,10 +194,12 @@ class TypedCall {
   }
 
   Communicator& comm_;
-  const LegalCall& call_;
+  const LegalCall call_;
   const uint64_t seed_, index_;
   const int size_, rank_;
   std::vector<T> in_, out_;
+  std::vector<std::unique_ptr<Work>> works_;
+  absl::Status status_;
 };
 
 }  // namespace
@@ -177,20 +219,34 @@ LegalCall CallOf(uint64_t seed, uint64_t index, int size) {
   return call;
 }
 
-absl::Status MakeCall(Communicator& comm, const LegalCall& call, uint64_t seed, uint64_t index,
-                      absl::Duration timeout) {
+LegalCall CallOrMessageOf(uint64_t seed, uint64_t index, int size) {
+  LegalCall call = CallOf(seed, index, size);
+  const uint64_t key = RngKey(seed, "message");
+  if (RandomBits(key, index, 0) % 5 != 0) return call;
+  call.op = OpKind::kSend;
+  call.shift = static_cast<int>(RandomBits(key, index, 1) % size);
+  return call;
+}
+
+std::unique_ptr<PendingCall> StartCall(Communicator& comm, const LegalCall& call, uint64_t seed,
+                                       uint64_t index, absl::Duration timeout) {
   const CallOptions options(timeout, CallSite{"program.cc", static_cast<int>(index)});
   switch (call.dtype) {
     case DType::kF32:
-      return TypedCall<float>(comm, call, seed, index).Run(options);
+      return std::make_unique<TypedCall<float>>(comm, call, seed, index, options);
     case DType::kF64:
-      return TypedCall<double>(comm, call, seed, index).Run(options);
+      return std::make_unique<TypedCall<double>>(comm, call, seed, index, options);
     case DType::kI32:
-      return TypedCall<int32_t>(comm, call, seed, index).Run(options);
+      return std::make_unique<TypedCall<int32_t>>(comm, call, seed, index, options);
     default:
       CHECK_EQ(static_cast<int>(call.dtype), static_cast<int>(DType::kI64));
-      return TypedCall<int64_t>(comm, call, seed, index).Run(options);
+      return std::make_unique<TypedCall<int64_t>>(comm, call, seed, index, options);
   }
+}
+
+absl::Status MakeCall(Communicator& comm, const LegalCall& call, uint64_t seed, uint64_t index,
+                      absl::Duration timeout) {
+  return StartCall(comm, call, seed, index, timeout)->Finish();
 }
 
 }  // namespace plinth::comm::testing

@@ -1,11 +1,14 @@
-// Random legal programs, blocking and asynchronous, in groups and groups of groups: results are
-// right and nothing alarms. For longer:
+// Random legal programs: collectives and messages, blocking and asynchronous with several under
+// way, in groups that overlap, one call in this and the next in that. Results are right and nothing
+// alarms. For longer:
 //   PLINTH_LEGAL_SECONDS=3600 bazel run //comm/testing:legal_programs_test
 #include "plinth/comm/testing/legal_programs.h"
 
 #include <cstdlib>
+#include <deque>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/numbers.h"
@@ -13,12 +16,16 @@
 #include "absl/time/clock.h"
 #include "gtest/gtest.h"
 #include "plinth/comm/testing/ranks.h"
+#include "plinth/hardware/base/rng.h"
 
 namespace plinth::comm::testing {
 namespace {
 
 constexpr absl::Duration kPatience = absl::Seconds(60);
 constexpr int kCallsOfAProgram = 40;
+constexpr size_t kMostUnderWay = 4;  // calls of one rank, in all groups together
+// Five sizes between threads, two between processes over each of two transports.
+constexpr int kParts = 9;
 
 absl::Duration TimeOfTheRun() {
   const char* text = std::getenv("PLINTH_LEGAL_SECONDS");
@@ -26,31 +33,46 @@ absl::Duration TimeOfTheRun() {
   return absl::Seconds(text != nullptr && absl::SimpleAtoi(text, &seconds) ? seconds : 2);
 }
 
-std::string RunProgram(Communicator& comm, uint64_t seed) {
-  for (uint64_t index = 1; index <= kCallsOfAProgram; ++index) {
-    const absl::Status status =
-        MakeCall(comm, CallOf(seed, index, comm.size()), seed, index, kPatience);
-    if (!status.ok()) return status.ToString();
-  }
-  return "";
-}
+// What is under way of one program on one rank.
+class Program {
+ public:
+  Program(std::vector<Communicator*> groups, uint64_t seed)
+      : groups_(std::move(groups)), seed_(seed) {}
 
-// One program in the whole group, then one in each half and with it in the whole again.
-std::string RunNested(Communicator& comm, uint64_t seed, Communicator* half) {
-  std::string failure = RunProgram(comm, seed);
-  if (failure.empty() && half != nullptr) failure = RunProgram(*half, seed + 1000000);
-  return failure;
-}
+  std::string Run() {
+    const uint64_t key = RngKey(seed_, "interleaving");
+    for (uint64_t index = 1; index <= kCallsOfAProgram; ++index) {
+      Communicator& comm = *groups_[RandomBits(key, index, 0) % groups_.size()];
+      const LegalCall call = CallOrMessageOf(seed_, index, comm.size());
+      under_way_.push_back(StartCall(comm, call, seed_, index, kPatience));
+      FinishOldest(call.async ? RandomBits(key, index, 1) % kMostUnderWay : 0);
+    }
+    FinishOldest(0);
+    return status_.ok() ? "" : status_.ToString();
+  }
+
+ private:
+  void FinishOldest(size_t keep) {
+    while (under_way_.size() > keep) {
+      status_.Update(under_way_.front()->Finish());
+      under_way_.pop_front();
+    }
+  }
+
+  const std::vector<Communicator*> groups_;
+  const uint64_t seed_;
+  std::deque<std::unique_ptr<PendingCall>> under_way_;
+  absl::Status status_;
+};
 
 // Programs until the time is over; all ranks stop after the same one, as rank 0 says.
 std::string RunUntil(Communicator& comm, absl::Time end) {
-  std::unique_ptr<Communicator> half;
-  if (comm.size() > 3) {
-    auto split = comm.Split(comm.rank() % 2, comm.rank(), "half");
-    if (split.ok()) half = *std::move(split);
-  }
+  const auto half = comm.Split(comm.rank() % 2, comm.rank(), "half");
+  if (!half.ok()) return half.status().ToString();
+  const auto backwards = comm.Split(0, -comm.rank(), "backwards");
+  if (!backwards.ok()) return backwards.status().ToString();
   for (uint64_t seed = 1;; ++seed) {
-    const std::string failure = RunNested(comm, seed, half.get());
+    const std::string failure = Program({&comm, half->get(), backwards->get()}, seed).Run();
     if (!failure.empty()) return failure;
     int32_t go_on = absl::Now() < end ? 1 : 0;
     const absl::Status status = comm.Broadcast(BufferOf(std::span<int32_t>(&go_on, 1)), 0);
@@ -61,7 +83,7 @@ std::string RunUntil(Communicator& comm, absl::Time end) {
 
 TEST(LegalPrograms, NeverAlarmBetweenThreads) {
   for (const int size : {1, 2, 3, 5, 8}) {
-    const absl::Time end = absl::Now() + TimeOfTheRun() / 8;
+    const absl::Time end = absl::Now() + TimeOfTheRun() / kParts;
     const auto reports =
         RunThreads(size, kPatience, [&](Communicator& comm) { return RunUntil(comm, end); });
     for (const std::string& report : reports) EXPECT_EQ(report, "");
@@ -79,7 +101,7 @@ INSTANTIATE_TEST_SUITE_P(Transports, BetweenProcesses,
 TEST_P(BetweenProcesses, NeverAlarm) {
   for (const int size : {2, 5}) {
     const int port = FreePort();
-    const absl::Time end = absl::Now() + TimeOfTheRun() / 8;
+    const absl::Time end = absl::Now() + TimeOfTheRun() / kParts;
     const auto outcomes = RunProcesses(size, [&](int rank) -> std::string {
       const auto comm = Communicator::Create(LocalOptions(rank, size, port, GetParam(), kPatience));
       return comm.ok() ? RunUntil(**comm, end) : comm.status().ToString();
