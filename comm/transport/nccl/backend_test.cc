@@ -1,11 +1,8 @@
-// The NCCL back-end against a library that has NCCL's interface and can be told to fail.
-#include <dlfcn.h>
+// What the NCCL back-end computes and moves, against a library that has NCCL's interface.
+#include "plinth/comm/transport/nccl/backend.h"
 
 #include <algorithm>
 #include <cstdint>
-#include <cstdlib>
-#include <cstring>
-#include <functional>
 #include <memory>
 #include <string>
 #include <thread>
@@ -15,117 +12,23 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "plinth/comm/call/call.h"
-#include "plinth/comm/call/verdict.h"
 #include "plinth/comm/collective/communicator.h"
 #include "plinth/comm/reduce/reduce.h"
 #include "plinth/comm/testing/collective_cases.h"
 #include "plinth/comm/transport/mem/connect.h"
-#include "plinth/comm/transport/nccl/connect.h"
-#include "plinth/hardware/base/check.h"
+#include "plinth/comm/transport/nccl/testing/nccl_ranks.h"
 #include "plinth/hardware/base/status_matchers.h"
 
-namespace plinth::comm {
+namespace plinth::comm::testing {
 namespace {
 
-using ::testing::AnyOf;
 using ::testing::Each;
-using ::testing::HasSubstr;
-using ::testing::StartsWith;
 
-constexpr char kFake[] = "comm/transport/nccl/libfake_nccl.so";
-constexpr absl::Duration kLong = absl::Seconds(20);
 constexpr DType kReducible[] = {DType::kF64,    DType::kF32,    DType::kBf16, DType::kF16,
                                 DType::kF8E4M3, DType::kF8E5M2, DType::kI8,   DType::kU8,
                                 DType::kI32,    DType::kU32,    DType::kI64,  DType::kU64};
 
-// Sets a variable that the fake library looks at, for one scope.
-class ScopedEnv {
- public:
-  ScopedEnv(const char* name, const char* value) : name_(name) { setenv(name, value, 1); }
-  ~ScopedEnv() { unsetenv(name_); }
-
- private:
-  const char* name_;
-};
-
-// How often a function of the library was called so far.
-int Counted(const char* counter) {
-  void* handle = dlopen(kFake, RTLD_NOW | RTLD_LOCAL);
-  CHECK(handle != nullptr) << dlerror();
-  return reinterpret_cast<int (*)()>(dlsym(handle, counter))();
-}
-
-// One rank of a group, with what the layers above do for it.
-struct Rank {
-  Transport& transport;
-  Backend& backend;
-  absl::Duration timeout;
-  GroupInfo group;
-  uint64_t sequence = 0;
-
-  absl::Status Call(CollectiveCall call) {
-    call.print.sequence = ++sequence;
-    call.timeout = timeout;
-    call.group = &group;
-    const absl::Time deadline = absl::Now() + timeout;
-    std::vector<std::span<const std::byte>> notes;
-    const auto bytes = std::as_bytes(std::span(&call.print, 1));
-    if (const auto failure = transport.Announce(bytes, notes, deadline)) {
-      return Verdict(*failure, call.print, /*arriving=*/true, timeout, &group);
-    }
-    const absl::Status status = backend.Run(call, deadline);
-    // The first error is that of all later calls; one that concerns only this call is none.
-    if (!status.ok() && !absl::IsUnimplemented(status))
-      CHECK(backend.Run(call, deadline) == status);
-    return status;
-  }
-};
-
-struct Options {
-  int size = 4;
-  absl::Duration timeout = kLong;
-  NcclFiles files = {kFake, kFake};
-  bool one_gpu = false;  // rank 1 takes rank 0's
-};
-
-// Forms a group of threads and gives what each rank's `body` reports, or why there is no group.
-std::vector<std::string> RunRanks(const Options& options,
-                                  const std::function<std::string(Rank&)>& body) {
-  std::vector<std::unique_ptr<Transport>> ends = ConnectMem(options.size);
-  std::vector<std::string> reports(options.size);
-  std::vector<std::thread> threads;
-  for (int rank = 0; rank < options.size; ++rank) {
-    threads.emplace_back([&, rank] {
-      CommOptions own;
-      own.rank = rank;
-      own.size = options.size;
-      own.timeout = options.timeout;
-      own.device = options.one_gpu && rank == 1 ? 0 : rank;
-      const auto backend =
-          ConnectNccl(own, *ends[rank], absl::Now() + options.timeout, options.files);
-      if (!backend.ok()) {
-        reports[rank] = backend.status().ToString();
-        return;
-      }
-      GroupInfo group{.rank = rank};
-      for (int each = 0; each < options.size; ++each) group.world_ranks.push_back(each);
-      Rank self{*ends[rank], **backend, options.timeout, group};
-      reports[rank] = body(self);
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  return reports;
-}
-
-using Bytes = std::vector<uint8_t>;
-
-// What rank `rank` passes to an operation.
-Bytes InputOf(int rank, int64_t bytes) {
-  Bytes input(bytes);
-  uint32_t state = 17 + 101 * rank;
-  for (uint8_t& byte : input) byte = (state = state * 1664525 + 1013904223) >> 24;
-  return input;
-}
+using NcclBackendTest = NcclTest;
 
 Bytes ReducedInputs(ReduceOp op, DType dtype, int size, int64_t count) {
   std::vector<Bytes> inputs;
@@ -141,16 +44,6 @@ Bytes ReducedInputs(ReduceOp op, DType dtype, int size, int64_t count) {
 
 Bytes Part(const Bytes& whole, int64_t begin, int64_t bytes) {
   return Bytes(whole.begin() + begin, whole.begin() + begin + bytes);
-}
-
-CollectiveCall MakeCall(OpKind op, ReduceOp reduce, DType dtype, int64_t count, int root, Bytes& in,
-                        Bytes& out) {
-  const int64_t width = DTypeSize(dtype);
-  CollectiveCall call;
-  call.print = {.count = count, .root = root, .op = op, .reduce = reduce, .dtype = dtype};
-  call.in = {in.data(), static_cast<int64_t>(in.size()) / width, dtype};
-  call.out = {out.data(), static_cast<int64_t>(out.size()) / width, dtype};
-  return call;
 }
 
 std::string CheckReductions(Rank& rank, ReduceOp op, DType dtype, int64_t count) {
@@ -289,7 +182,7 @@ std::string CheckVMoves(Rank& rank, DType dtype, int64_t count) {
   return "";
 }
 
-TEST(NcclBackend, ReducesEveryTypeWithEveryOperation) {
+TEST_F(NcclBackendTest, ReducesEveryTypeWithEveryOperation) {
   for (int size = 1; size <= 4; ++size) {
     const auto reports = RunRanks({.size = size}, [](Rank& rank) -> std::string {
       for (const DType dtype : kReducible) {
@@ -308,7 +201,7 @@ TEST(NcclBackend, ReducesEveryTypeWithEveryOperation) {
   }
 }
 
-TEST(NcclBackend, MovesEveryType) {
+TEST_F(NcclBackendTest, MovesEveryType) {
   for (int size = 1; size <= 4; ++size) {
     const auto reports = RunRanks({.size = size}, [](Rank& rank) -> std::string {
       for (const DType dtype : {DType::kF32, DType::kBool, DType::kI16, DType::kF8E4M3}) {
@@ -324,7 +217,7 @@ TEST(NcclBackend, MovesEveryType) {
   }
 }
 
-TEST(NcclBackend, SendsBetweenTwoRanks) {
+TEST_F(NcclBackendTest, SendsBetweenTwoRanks) {
   const auto reports = RunRanks({.size = 2}, [](Rank& rank) -> std::string {
     const bool sends = rank.transport.rank() == 0;
     Bytes data = sends ? InputOf(0, 100) : Bytes(100);
@@ -338,7 +231,7 @@ TEST(NcclBackend, SendsBetweenTwoRanks) {
 }
 
 // Each rank sends twice to the next one and once to itself, at once.
-TEST(NcclBackend, RunsManySendsAndReceivesAtOnce) {
+TEST_F(NcclBackendTest, RunsManySendsAndReceivesAtOnce) {
   const auto reports = RunRanks({.size = 3}, [](Rank& rank) -> std::string {
     const int self = rank.transport.rank();
     const int next = (self + 1) % 3;
@@ -357,7 +250,7 @@ TEST(NcclBackend, RunsManySendsAndReceivesAtOnce) {
         calls.push_back(call);
       }
     }
-    const absl::Status status = rank.backend.RunPairs(calls, absl::Now() + kLong);
+    const absl::Status status = rank.backend.RunPairs(calls, absl::Now() + kNcclPatience);
     if (!status.ok()) return status.ToString();
     Bytes want = InputOf(before, 60);
     std::copy(sent.begin() + 50, sent.end(), want.begin() + 50);
@@ -368,7 +261,7 @@ TEST(NcclBackend, RunsManySendsAndReceivesAtOnce) {
 
 // Below a communicator: the notes by which its ranks meet must not read the GPU's buffers, and
 // sends and receives go through NCCL as well.
-TEST(NcclBackend, CarriesACommunicator) {
+TEST_F(NcclBackendTest, CarriesACommunicator) {
   for (const int size : {1, 3}) {
     std::vector<std::unique_ptr<Transport>> ends = ConnectMem(size);
     std::vector<std::string> reports(size);
@@ -378,17 +271,18 @@ TEST(NcclBackend, CarriesACommunicator) {
         CommOptions own;
         own.rank = own.device = rank;
         own.size = size;
-        auto nccl = ConnectNccl(own, *ends[rank], absl::Now() + kLong, {kFake, kFake});
+        auto nccl =
+            ConnectNccl(own, *ends[rank], absl::Now() + kNcclPatience, {kFakeNccl, kFakeNccl});
         if (!nccl.ok()) {
           reports[rank] = nccl.status().ToString();
           return;
         }
         GroupOptions options;
-        options.timeout = kLong;
+        options.timeout = kNcclPatience;
         options.backends.push_back(*std::move(nccl));
         Communicator comm(std::move(ends[rank]), std::move(options));
         constexpr int64_t kCounts[] = {0, 1, 7, 500};
-        reports[rank] = testing::CheckAllCollectives(comm, kCounts);
+        reports[rank] = CheckAllCollectives(comm, kCounts);
       });
     }
     for (std::thread& thread : threads) thread.join();
@@ -396,190 +290,13 @@ TEST(NcclBackend, CarriesACommunicator) {
   }
 }
 
-TEST(NcclBackend, EndsItsCommunicatorsInOrder) {
-  const int destroys = Counted("fake_nccl_destroys");
-  const int aborts = Counted("fake_nccl_aborts");
+TEST_F(NcclBackendTest, EndsItsCommunicatorsInOrder) {
   RunRanks({.size = 3}, [](Rank&) { return ""; });
-  EXPECT_EQ(Counted("fake_nccl_destroys"), destroys + 3);
-  EXPECT_EQ(Counted("fake_nccl_aborts"), aborts);
+  EXPECT_EQ(Counts().destroyed, 3);
+  EXPECT_EQ(Counts().aborted, 0);
 }
 
-// Forms no group: what all ranks say.
-std::vector<std::string> Refusals(const Options& options) {
-  return RunRanks(options, [](Rank&) { return "formed"; });
-}
-
-TEST(NcclConnect, AMissingLibraryNamesTheRankAndThePackage) {
-  EXPECT_THAT(Refusals({.size = 2, .files = {"libno-such-nccl.so.2", kFake}}),
-              Each(AllOf(StartsWith("UNAVAILABLE: rank 0: nccl: cannot load libno-such-nccl.so.2"),
-                         HasSubstr("install NVIDIA's NCCL"))));
-  EXPECT_THAT(Refusals({.size = 2, .files = {kFake, "libno-such-cuda.so.1"}}),
-              Each(StartsWith("UNAVAILABLE: rank 0: nccl: no NVIDIA driver: cannot load")));
-  EXPECT_THAT(Refusals({.size = 2, .files = {"libc.so.6", kFake}}),
-              Each("UNAVAILABLE: rank 0: nccl: libc.so.6 tells no version of NCCL"));
-}
-
-TEST(NcclConnect, AnOldLibraryIsRefusedWithBothVersions) {
-  const ScopedEnv version("FAKE_NCCL_VERSION", "21304");
-  EXPECT_THAT(Refusals({.size = 2}),
-              Each(AllOf(StartsWith("FAILED_PRECONDITION: rank 0: nccl: "),
-                         HasSubstr("is version 2.13.4, want 2.14.0 or later"))));
-  const ScopedEnv older("FAKE_NCCL_VERSION", "2708");
-  EXPECT_THAT(Refusals({.size = 2}), Each(HasSubstr("is version 2.7.8, want 2.14.0 or later")));
-}
-
-TEST(NcclConnect, AGpuThatIsNotThereOrTakenIsRefused) {
-  EXPECT_THAT(Refusals({.size = 9}),
-              Each("FAILED_PRECONDITION: rank 8: nccl: bound to GPU 8, of 8 that this process "
-                   "sees"));
-  EXPECT_THAT(
-      Refusals({.size = 3, .one_gpu = true}),
-      Each(AllOf(StartsWith("FAILED_PRECONDITION: nccl: ranks 0 and 1 are bound to one GPU"),
-                 HasSubstr("0000:3b:00.0"))));
-  const ScopedEnv absent("FAKE_CUDA_ABSENT", "1");
-  EXPECT_THAT(Refusals({.size = 2}), Each("UNAVAILABLE: rank 0: nccl: the driver cannot start: "
-                                          "CUDA_ERROR_NO_DEVICE"));
-}
-
-TEST(NcclConnect, AGroupNeedsADevice) {
-  const auto ends = ConnectMem(1);
-  const auto backend =
-      ConnectNccl(CommOptions(), *ends[0], absl::Now() + kLong, NcclFiles{kFake, kFake});
-  EXPECT_THAT(backend, ::plinth::testing::StatusIs(absl::StatusCode::kFailedPrecondition,
-                                                   HasSubstr("needs CommOptions::device")));
-}
-
-TEST(NcclConnect, AnInitErrorNamesTheRankOnAll) {
-  const ScopedEnv error("FAKE_NCCL_INIT_ERROR", "2");
-  const int aborts = Counted("fake_nccl_aborts");
-  const absl::Time start = absl::Now();
-  const auto reports = Refusals({.size = 4});
-  EXPECT_LT(absl::Now() - start, absl::Seconds(2));  // long before the deadline
-  EXPECT_EQ(reports[2],
-            "UNAVAILABLE: rank 2 cannot connect NCCL: unhandled system error (said the fake)");
-  for (const int rank : {0, 1, 3}) {
-    EXPECT_EQ(
-        reports[rank],
-        "ABORTED: aborted by rank 2: rank 2 cannot connect NCCL: unhandled system error (said "
-        "the fake)");
-  }
-  // A rank that hears of the failure before it has begun has nothing to abort.
-  EXPECT_GE(Counted("fake_nccl_aborts"), aborts + 1);
-  EXPECT_LE(Counted("fake_nccl_aborts"), aborts + 4);
-}
-
-TEST(NcclConnect, AnIdThatCannotBeMadeFailsAll) {
-  const ScopedEnv error("FAKE_NCCL_ID_ERROR", "1");
-  EXPECT_THAT(Refusals({.size = 2}),
-              Each("UNAVAILABLE: rank 0: nccl: cannot make an id: unhandled system error (said the "
-                   "fake)"));
-}
-
-TEST(NcclConnect, ConnectingEndsAtTheDeadline) {
-  const ScopedEnv hang("FAKE_NCCL_INIT_HANG", "1");
-  const absl::Time start = absl::Now();
-  EXPECT_THAT(Refusals({.size = 3, .timeout = absl::Milliseconds(200)}),
-              Each(HasSubstr("NCCL did not connect within 200ms")));
-  EXPECT_LT(absl::Now() - start, absl::Seconds(2));
-}
-
-// Makes five calls and reports the first error.
-std::string CallUntilError(Rank& rank) {
-  for (int call = 1; call <= 5; ++call) {
-    Bytes data(4000);
-    const absl::Status status =
-        rank.Call(MakeCall(OpKind::kAllReduce, ReduceOp::kSum, DType::kF32, 1000, -1, data, data));
-    if (!status.ok()) return status.ToString();
-  }
-  return "no error";
-}
-
-TEST(NcclBackend, AnAsynchronousErrorNamesTheRankAndTheCall) {
-  const ScopedEnv error("FAKE_NCCL_ASYNC_ERROR", "2:3");
-  const int aborts = Counted("fake_nccl_aborts");
-  const absl::Time start = absl::Now();
-  const auto reports = RunRanks({.size = 4}, CallUntilError);
-  EXPECT_LT(absl::Now() - start, absl::Seconds(2));
-  const std::string verdict =
-      "rank 2 did not finish all_reduce #3 (f32 x 1000): NCCL: remote process exited or there was "
-      "a network error (said the fake)";
-  EXPECT_EQ(reports[2], "UNAVAILABLE: " + verdict);
-  for (const int rank : {0, 1, 3}) {
-    EXPECT_EQ(reports[rank], "ABORTED: aborted by rank 2: " + verdict);
-  }
-  EXPECT_EQ(Counted("fake_nccl_aborts"), aborts + 4);
-}
-
-TEST(NcclBackend, ACallThatIsRefusedNamesTheRankAndTheCall) {
-  const ScopedEnv error("FAKE_NCCL_QUEUE_ERROR", "1:2");
-  const auto reports = RunRanks({.size = 3}, CallUntilError);
-  EXPECT_EQ(reports[1],
-            "UNAVAILABLE: rank 1 did not finish all_reduce #2 (f32 x 1000): NCCL: invalid usage "
-            "(said the fake)");
-  EXPECT_THAT(reports[0], StartsWith("ABORTED: aborted by rank 1: rank 1 did not finish"));
-}
-
-TEST(NcclBackend, AnErrorOfTheGpuNamesTheRankAndTheCall) {
-  const ScopedEnv error("FAKE_CUDA_ERROR", "0:4");
-  const auto reports = RunRanks({.size = 3}, CallUntilError);
-  EXPECT_EQ(reports[0],
-            "UNAVAILABLE: rank 0 did not finish all_reduce #4 (f32 x 1000): NCCL: nccl: the driver "
-            "cannot run the operation: CUDA_ERROR_ILLEGAL_ADDRESS");
-  EXPECT_THAT(reports[2], StartsWith("ABORTED: aborted by rank 0: rank 0 did not finish"));
-}
-
-TEST(NcclBackend, AHangEndsAtTheDeadlineWithAnAbort) {
-  const ScopedEnv hang("FAKE_NCCL_HANG", "1:2");
-  const int aborts = Counted("fake_nccl_aborts");
-  const absl::Time start = absl::Now();
-  const auto reports = RunRanks({.size = 3, .timeout = absl::Milliseconds(300)}, CallUntilError);
-  EXPECT_GE(absl::Now() - start, absl::Milliseconds(250));
-  EXPECT_LT(absl::Now() - start, absl::Seconds(2));
-  EXPECT_THAT(reports,
-              Each(HasSubstr("did not finish all_reduce #2 (f32 x 1000) within 300ms: all ranks "
-                             "arrived, and NCCL reports no error")));
-  EXPECT_THAT(reports, Each(AnyOf(StartsWith("DEADLINE_EXCEEDED: rank"),
-                                  StartsWith("ABORTED: aborted by rank"))));
-  EXPECT_EQ(Counted("fake_nccl_aborts"), aborts + 3);
-}
-
-TEST(NcclBackend, AbortEndsACallThatHangs) {
-  const ScopedEnv hang("FAKE_NCCL_HANG", "0:1");
-  const absl::Time start = absl::Now();
-  const auto reports = RunRanks({.size = 2}, [](Rank& rank) {
-    std::thread other([&] {
-      if (rank.transport.rank() != 0) return;
-      absl::SleepFor(absl::Milliseconds(50));
-      rank.transport.Abort("enough");
-      rank.backend.Abort();
-    });
-    const std::string report = CallUntilError(rank);
-    other.join();
-    return report;
-  });
-  EXPECT_LT(absl::Now() - start, absl::Seconds(2));
-  EXPECT_THAT(reports[0], StartsWith("ABORTED: all_reduce #1 (f32 x 1000): aborted"));
-  EXPECT_EQ(reports[1], "ABORTED: aborted by rank 0: enough");
-}
-
-TEST(NcclBackend, ARankThatLeavesIsNamedAtTheDeadline) {
-  const auto reports =
-      RunRanks({.size = 2, .timeout = absl::Milliseconds(200)}, [](Rank& rank) -> std::string {
-        Bytes data(4);
-        CollectiveCall call =
-            MakeCall(OpKind::kAllReduce, ReduceOp::kSum, DType::kF32, 1, -1, data, data);
-        if (rank.transport.rank() == 1) {
-          // Meets, and goes without its part.
-          std::vector<std::span<const std::byte>> notes;
-          rank.transport.Announce({}, notes, absl::Now() + kLong);
-          return "";
-        }
-        return rank.Call(call).ToString();
-      });
-  EXPECT_THAT(reports[0], HasSubstr("did not finish all_reduce #1 (f32 x 1) within 200ms"));
-}
-
-TEST(NcclBackend, F8NeedsALibraryThatReducesIt) {
+TEST_F(NcclBackendTest, F8NeedsALibraryThatReducesIt) {
   const ScopedEnv version("FAKE_NCCL_VERSION", "22105");
   const auto reports = RunRanks({.size = 2}, [](Rank& rank) -> std::string {
     Bytes data(8);
@@ -597,4 +314,4 @@ TEST(NcclBackend, F8NeedsALibraryThatReducesIt) {
 }
 
 }  // namespace
-}  // namespace plinth::comm
+}  // namespace plinth::comm::testing

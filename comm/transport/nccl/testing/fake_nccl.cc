@@ -1,5 +1,5 @@
 // A library with the binary interfaces of NCCL and the CUDA driver, eight made-up GPUs and host
-// memory for theirs, loaded by backend_test.cc. Ranks are threads of one process. An operation
+// memory for theirs, loaded by nccl_ranks.cc. Ranks are threads of one process. An operation
 // ends when every rank it needs has queued it; the thread that queues last moves the data.
 //
 // What it shall do wrong is told in variables of the environment, "rank:call" for those of calls,
@@ -13,6 +13,8 @@
 //   FAKE_NCCL_HANG         the call is queued and never begins
 //   FAKE_CUDA_ERROR        "rank:call": the GPU fails in that call
 //   FAKE_CUDA_ABSENT       the driver finds no GPU
+#include "plinth/comm/transport/nccl/testing/fake_nccl.h"
+
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -72,8 +74,7 @@ struct World {
 std::mutex mutex;  // guards all that follows
 std::map<std::string, World> worlds;
 int ids = 0;
-int aborts = 0;
-int destroys = 0;
+plinth::comm::testing::FakeNcclCounts counts;
 
 thread_local int group_depth = 0;
 thread_local std::vector<std::pair<Comm*, Entry>> group;
@@ -268,13 +269,9 @@ struct Config {
 
 extern "C" {
 
-int fake_nccl_aborts() {
+void fake_nccl_counts(plinth::comm::testing::FakeNcclCounts* to) {
   std::lock_guard lock(mutex);
-  return aborts;
-}
-int fake_nccl_destroys() {
-  std::lock_guard lock(mutex);
-  return destroys;
+  *to = counts;
 }
 
 int ncclGetVersion(int* version) {
@@ -313,6 +310,7 @@ int ncclCommInitRankConfig(void** out, int size, UniqueId id, int rank, Config* 
   auto* comm = new Comm{.rank = rank, .size = size, .world = &world};
   *out = comm;
   world.comms[rank] = comm;
+  ++counts.begun;
   const char* failing = Variable("FAKE_NCCL_INIT_ERROR");
   if (failing != nullptr && std::atoi(failing) == rank) {
     comm->state = kSystemError;
@@ -329,13 +327,13 @@ int ncclCommGetAsyncError(void* comm, int* result) {
 int ncclCommFinalize(void*) { return kSuccess; }
 int ncclCommDestroy(void* comm) {
   std::lock_guard lock(mutex);
-  ++destroys;
+  ++counts.destroyed;
   Drop(static_cast<Comm*>(comm));
   return kSuccess;
 }
 int ncclCommAbort(void* comm) {
   std::lock_guard lock(mutex);
-  ++aborts;
+  ++counts.aborted;
   Drop(static_cast<Comm*>(comm));
   return kSuccess;
 }
