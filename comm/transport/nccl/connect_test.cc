@@ -57,8 +57,8 @@ TEST_F(NcclConnectTest, AGpuThatIsNotThereOrTakenIsRefused) {
 
 TEST_F(NcclConnectTest, AGroupNeedsADevice) {
   const auto ends = ConnectMem(1);
-  const auto backend =
-      ConnectNccl(CommOptions(), *ends[0], absl::Now() + kNcclPatience, NcclFiles{kFakeNccl, kFakeNccl});
+  const auto backend = ConnectNccl(CommOptions(), *ends[0], absl::Now() + kNcclPatience,
+                                   NcclFiles{kFakeNccl, kFakeNccl});
   EXPECT_THAT(backend, ::plinth::testing::StatusIs(absl::StatusCode::kFailedPrecondition,
                                                    HasSubstr("needs CommOptions::device")));
 }

@@ -18,8 +18,7 @@ namespace {
 FakeNcclCounts CountsOfTheLibrary() {
   void* handle = dlopen(kFakeNccl, RTLD_NOW | RTLD_LOCAL);
   CHECK(handle != nullptr) << dlerror();
-  const auto function =
-      reinterpret_cast<FakeNcclCountsFunction>(dlsym(handle, "fake_nccl_counts"));
+  const auto function = reinterpret_cast<FakeNcclCountsFunction>(dlsym(handle, "fake_nccl_counts"));
   CHECK(function != nullptr) << dlerror();
   FakeNcclCounts counts;
   function(&counts);
@@ -58,8 +57,7 @@ absl::Status Rank::Call(CollectiveCall call) {
   }
   const absl::Status status = backend.Run(call, deadline);
   // The first error is that of all later calls; one that concerns only this call is none.
-  if (!status.ok() && !absl::IsUnimplemented(status))
-    CHECK(backend.Run(call, deadline) == status);
+  if (!status.ok() && !absl::IsUnimplemented(status)) CHECK(backend.Run(call, deadline) == status);
   return status;
 }
 
@@ -75,8 +73,7 @@ std::vector<std::string> RunRanks(const NcclRanks& ranks,
       own.size = ranks.size;
       own.timeout = ranks.timeout;
       own.device = ranks.one_gpu && rank == 1 ? 0 : rank;
-      const auto backend =
-          ConnectNccl(own, *ends[rank], absl::Now() + ranks.timeout, ranks.files);
+      const auto backend = ConnectNccl(own, *ends[rank], absl::Now() + ranks.timeout, ranks.files);
       if (!backend.ok()) {
         reports[rank] = backend.status().ToString();
         return;
