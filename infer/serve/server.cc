@@ -74,16 +74,17 @@ absl::StatusOr<std::unique_ptr<InferServer>> InferServer::Start(Engine& engine,
                                                                 const models::Tokenizer& tokenizer,
                                                                 InferServerOptions options) {
   std::unique_ptr<InferServer> server(new InferServer(engine, tokenizer, std::move(options)));
-  if (server->options_.grpc.has_value()) {
-    ASSIGN_OR_RETURN(server->grpc_, GrpcServer::Start(engine, tokenizer, server->metrics_,
-                                                      *server->options_.grpc));
-  }
   ASSIGN_OR_RETURN(
       server->http_,
       http::Server::Start(server->options_.http, [raw = server.get()](const http::Request& request,
                                                                       http::Response& response) {
         raw->Handle(request, response);
       }));
+  // Second: of a host that cannot be listened on, HTTP knows the reason.
+  if (server->options_.grpc.has_value()) {
+    ASSIGN_OR_RETURN(server->grpc_, GrpcServer::Start(engine, tokenizer, server->metrics_,
+                                                      *server->options_.grpc));
+  }
   return server;
 }
 

@@ -12,6 +12,7 @@
 #include <cstring>
 #include <list>
 #include <mutex>
+#include <system_error>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
@@ -28,6 +29,10 @@ using boost::system::error_code;
 
 // For a client that is still sending a request that was refused.
 constexpr absl::Duration kLinger = absl::Seconds(1);
+// The same for one that came when there was no room: its thread is one too many.
+constexpr absl::Duration kRefusedLinger = absl::Milliseconds(100);
+// Between two tries to accept when the process has no descriptor left.
+constexpr int kRetryMs = 20;
 
 // How a reply that the server itself makes looks to a client: the API's error envelope.
 void SendError(Response& response, int status, const std::string& message) {
@@ -154,9 +159,32 @@ class ThreadedServer : public Server {
   int port() const override { return port_; }
 
  private:
+  // All but the thread is guarded by mutex_.
   struct Connection {
     std::thread thread;
-    bool done = false;  // guarded by mutex_
+    int fd;
+    // Since when it has waited for the first byte of a request; never while it has a request.
+    absl::Time idle_since;
+    bool evicted = false;  // its socket is shut down, so that its thread ends
+    bool done = false;
+  };
+
+  // While one lives, its connection waits for a request. `fd` stays open at least as long.
+  class Idle {
+   public:
+    Idle(ThreadedServer& server, Connection& connection)
+        : server_(server), connection_(connection) {
+      Set(absl::Now());
+    }
+    ~Idle() { Set(absl::InfiniteFuture()); }
+
+   private:
+    void Set(absl::Time since) {
+      const std::lock_guard lock(server_.mutex_);
+      connection_.idle_since = since;
+    }
+    ThreadedServer& server_;
+    Connection& connection_;
   };
 
   void Accept() {
@@ -165,19 +193,54 @@ class ThreadedServer : public Server {
       poll(polled, 2, -1);
       if (polled[1].revents != 0) return;
       const int fd = accept4(listen_fd_, nullptr, nullptr, SOCK_CLOEXEC);
-      // A client that left the queue, or no descriptor left: the next poll tries again.
-      if (fd < 0) continue;
+      if (fd < 0) {
+        // No descriptor left: the client keeps its place in the queue until one is free. Any
+        // other reason is a client that left the queue.
+        if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+          EvictLongestIdle();
+          poll(&polled[1], 1, kRetryMs);
+          ReapAndCount();
+        }
+        continue;
+      }
       const int on = 1;
       setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-      const bool full = ReapAndCount() >= options_.max_connections;
-      const std::lock_guard lock(mutex_);
-      Connection& connection = connections_.emplace_back();
+      Begin(fd, ReapAndCount() >= options_.max_connections && !EvictLongestIdle());
+    }
+  }
+
+  void Begin(int fd, bool full) {
+    const std::lock_guard lock(mutex_);
+    Connection& connection = connections_.emplace_back();
+    connection.fd = fd;
+    connection.idle_since = full ? absl::InfiniteFuture() : absl::Now();
+    try {
       connection.thread = std::thread([this, fd, full, &connection] {
-        Serve(fd, full);
+        Serve(fd, full, connection);
         const std::lock_guard done_lock(mutex_);
         connection.done = true;
       });
+    } catch (const std::system_error&) {  // no thread to be had: the client may try again
+      close(fd);
+      connections_.pop_back();
     }
+  }
+
+  // Ends the connection that has waited longest for a request, so that a new one has room. False
+  // when none waits. One whose request has come, but was not looked at yet, does not wait.
+  bool EvictLongestIdle() {
+    const std::lock_guard lock(mutex_);
+    Connection* longest = nullptr;
+    for (Connection& connection : connections_) {
+      if (connection.idle_since == absl::InfiniteFuture() || connection.evicted) continue;
+      char byte;
+      if (recv(connection.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0) continue;
+      if (longest == nullptr || connection.idle_since < longest->idle_since) longest = &connection;
+    }
+    if (longest == nullptr) return false;
+    longest->evicted = true;
+    shutdown(longest->fd, SHUT_RDWR);
+    return true;
   }
 
   // Joins the threads of closed connections; returns how many are open.
@@ -190,7 +253,7 @@ class ThreadedServer : public Server {
         const auto here = it++;
         if (here->done) {
           closed.splice(closed.end(), connections_, here);
-        } else {
+        } else if (!here->evicted) {
           ++open;
         }
       }
@@ -199,26 +262,28 @@ class ThreadedServer : public Server {
     return open;
   }
 
-  void Serve(int fd, bool full) {
+  void Serve(int fd, bool full, Connection& connection) {
     SocketStream stream(fd, stop_fd_);
     if (full) {
       ConnectionResponse response(stream, options_, false, false, false);
       SendError(response, 503, "too many connections");
+      stream.Linger(kRefusedLinger);
       return;
     }
     boost::beast::flat_buffer buffer;
-    while (ServeOne(stream, buffer)) {
+    while (ServeOne(stream, buffer, connection)) {
     }
   }
 
   // One request. False when the connection ends.
-  bool ServeOne(SocketStream& stream, boost::beast::flat_buffer& buffer) {
+  bool ServeOne(SocketStream& stream, boost::beast::flat_buffer& buffer, Connection& connection) {
     error_code ec;
     beast_http::request_parser<beast_http::string_body> parser;
     parser.body_limit(static_cast<uint64_t>(options_.max_body_bytes));
     parser.header_limit(64 << 10);
     // The idle deadline holds for the first byte only, the request deadline from then on.
     if (buffer.size() == 0) {
+      const Idle idle(*this, connection);
       stream.set_deadline(absl::Now() + options_.idle_deadline);
       const size_t n = stream.read_some(buffer.prepare(4096), ec);
       if (ec) return false;
@@ -226,6 +291,11 @@ class ThreadedServer : public Server {
     }
     stream.set_deadline(absl::Now() + options_.request_deadline);
     beast_http::read_header(stream, buffer, parser, ec);
+    if (!ec && parser.get().count(beast_http::field::transfer_encoding) > 0 && !parser.chunked()) {
+      // Where such a body ends is not known, and so not where the next request begins.
+      Refuse(stream, 501, "the only transfer encoding that is understood is chunked");
+      return false;
+    }
     if (!ec && boost::beast::iequals(parser.get()[beast_http::field::expect], "100-continue")) {
       // The client waits with its body until it is told that the header was no reason to refuse.
       boost::asio::write(stream, boost::asio::buffer("HTTP/1.1 100 Continue\r\n\r\n", 25), ec);
@@ -283,6 +353,11 @@ class ThreadedServer : public Server {
       status = 408;
       reason = "the request did not arrive in time";
     }
+    Refuse(stream, status, reason);
+  }
+
+  // The reason why a request is not read to its end, and the end of the connection.
+  void Refuse(SocketStream& stream, int status, const std::string& reason) {
     ConnectionResponse response(stream, options_, false, false, false);
     SendError(response, status, reason);
     stream.Linger(kLinger);

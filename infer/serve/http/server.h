@@ -2,7 +2,8 @@
 //
 // Made for an inference server: few, long-lived connections whose replies stream. Every
 // read and write has a deadline, requests are bounded in size, and a handler can ask
-// whether its client has gone.
+// whether its client has gone. When all connections are taken, a new client gets the place of the
+// one that has been idle longest.
 #ifndef PLINTH_INFER_SERVE_HTTP_SERVER_H_
 #define PLINTH_INFER_SERVE_HTTP_SERVER_H_
 
@@ -55,7 +56,7 @@ using Handler = std::function<void(const Request& request, Response& response)>;
 struct ServerOptions {
   std::string host = "127.0.0.1";                       // address or name to listen on
   int port = 0;                                         // 0: any free port
-  int max_connections = 256;                            // more are answered 503 and closed
+  int max_connections = 256;                            // more with a request each: 503
   int64_t max_body_bytes = int64_t{8} << 20;            // larger requests get 413
   absl::Duration request_deadline = absl::Seconds(30);  // to send a whole request, once begun
   absl::Duration idle_deadline = absl::Seconds(75);     // between requests

@@ -16,6 +16,7 @@ using infer::testing::RawClient;
 using ::testing::AllOf;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 std::unique_ptr<Server> StartOrDie(ServerOptions options, Handler handler) {
@@ -160,12 +161,56 @@ TEST(HttpServer, ARefusalReachesAClientThatIsStillSending) {
 TEST(HttpServer, RefusesMoreConnectionsThanItHasThreads) {
   ServerOptions options;
   options.max_connections = 1;
-  const auto server = StartOrDie(options, Echo);
+  std::atomic<bool> inside{false}, end{false};
+  const auto server = StartOrDie(options, [&](const Request& request, Response& response) {
+    inside = true;
+    while (!end) absl::SleepFor(absl::Milliseconds(2));
+    Echo(request, response);
+  });
   RawClient first(server->port());
   first.Send("GET / HTTP/1.1\r\n\r\n");
-  first.ReadUntil("GET /");
+  while (!inside) absl::SleepFor(absl::Milliseconds(2));
   RawClient second(server->port());
-  EXPECT_THAT(second.ReadAll(), StartsWith("HTTP/1.1 503"));
+  second.Send("GET / HTTP/1.1\r\n\r\n");
+  EXPECT_THAT(second.ReadAll(), AllOf(StartsWith("HTTP/1.1 503"), EndsWith("}}")));
+  end = true;
+  EXPECT_THAT(first.ReadUntil("GET /"), StartsWith("HTTP/1.1 200"));
+}
+
+TEST(HttpServer, ANewClientGetsThePlaceOfTheOneThatIsIdleLongest) {
+  ServerOptions options;
+  options.max_connections = 3;
+  const auto server = StartOrDie(options, Echo);
+  const auto serve = [](RawClient& client) {
+    client.Send("GET /again HTTP/1.1\r\n\r\n");
+    return client.ReadUntil("GET /again - ");
+  };
+  RawClient silent(server->port());
+  absl::SleepFor(absl::Milliseconds(20));
+  RawClient first(server->port()), second(server->port());
+  EXPECT_THAT(serve(first), StartsWith("HTTP/1.1 200"));
+  absl::SleepFor(absl::Milliseconds(20));
+  EXPECT_THAT(serve(second), StartsWith("HTTP/1.1 200"));
+  absl::SleepFor(absl::Milliseconds(20));
+  RawClient third(server->port());
+  EXPECT_THAT(serve(third), StartsWith("HTTP/1.1 200"));
+  EXPECT_EQ(silent.ReadAll(), "");  // never said a word
+  absl::SleepFor(absl::Milliseconds(20));
+  EXPECT_THAT(serve(first), StartsWith("HTTP/1.1 200"));  // kept, and now the last to be idle
+  absl::SleepFor(absl::Milliseconds(20));
+  RawClient fourth(server->port());
+  EXPECT_THAT(serve(fourth), StartsWith("HTTP/1.1 200"));
+  EXPECT_EQ(second.ReadAll(), "");
+  for (RawClient* client : {&first, &third, &fourth}) {
+    EXPECT_THAT(serve(*client), StartsWith("HTTP/1.1 200"));
+  }
+}
+
+TEST(HttpServer, ABodyOfUnknownEndIsNotTakenForARequest) {
+  const auto server = StartOrDie({}, Echo);
+  RawClient client(server->port());
+  client.Send("POST /1 HTTP/1.1\r\nTransfer-Encoding: gzip\r\n\r\nGET /2 HTTP/1.1\r\n\r\n");
+  EXPECT_THAT(client.ReadAll(), AllOf(StartsWith("HTTP/1.1 501"), Not(HasSubstr("/2"))));
 }
 
 TEST(HttpServer, AHandlerWithoutAnAnswerIs500) {
