@@ -89,6 +89,5 @@ int main(int argc, char** argv) {
     status = plinth::infer::Generate(*flags);
   }
   if (status.ok()) return 0;
-  std::cerr << "generate: " << status.message() << "\n";
-  return 1;
+  return plinth::ReportError("generate", status);
 }

@@ -7,6 +7,8 @@
 #include <ctime>
 #include <utility>
 
+#include "plinth/hardware/base/one_line.h"
+
 namespace plinth {
 namespace {
 
@@ -32,7 +34,7 @@ LogMessage::~LogMessage() {
                 local.tm_hour, local.tm_min, local.tm_sec, static_cast<int>(now.tv_usec / 1000));
   std::string line = head;
   if (!Prefix().empty()) line += "[" + Prefix() + "] ";
-  line += stream_.str() + "\n";
+  line += OneLine(stream_.str()) + "\n";
   // A log line that cannot be written has nowhere to be reported.
   [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
 }

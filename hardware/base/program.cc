@@ -14,6 +14,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "plinth/hardware/base/one_line.h"
 
 namespace plinth {
 namespace {
@@ -86,12 +87,17 @@ void ParseFlagsOnly(std::string_view name, int argc, char** argv) {
   std::exit(EXIT_FAILURE);
 }
 
-int PrintReport(std::string_view name, const absl::StatusOr<std::string>& report) {
-  if (report.ok() && Print(*report)) return EXIT_SUCCESS;
-  const std::string error =
-      report.ok() ? "cannot write to stdout" : std::string(report.status().message());
-  std::fprintf(stderr, "%.*s: %s\n", static_cast<int>(name.size()), name.data(), error.c_str());
+int ReportError(std::string_view name, const absl::Status& status) {
+  const absl::string_view message = status.message();
+  std::fprintf(stderr, "%.*s: %s\n", static_cast<int>(name.size()), name.data(),
+               OneLine(std::string_view(message.data(), message.size())).c_str());
   return EXIT_FAILURE;
+}
+
+int PrintReport(std::string_view name, const absl::StatusOr<std::string>& report) {
+  if (!report.ok()) return ReportError(name, report.status());
+  if (Print(*report)) return EXIT_SUCCESS;
+  return ReportError(name, absl::UnavailableError("cannot write to stdout"));
 }
 
 }  // namespace plinth

@@ -1,4 +1,4 @@
-// What every program of the workspace does first, and those that print a report do last.
+// What every program of the workspace does first, and last: a report, or why there is none.
 #ifndef PLINTH_HARDWARE_BASE_PROGRAM_H_
 #define PLINTH_HARDWARE_BASE_PROGRAM_H_
 
@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
 namespace plinth {
@@ -26,8 +27,12 @@ std::vector<char*> ParseFlags(int argc, char** argv);
 // `name`, and exit code 1.
 void ParseFlagsOnly(std::string_view name, int argc, char** argv);
 
+// Says why the program fails: "<name>: <message>", one line on stderr whatever the message holds.
+// Returns the exit code for it, 1.
+int ReportError(std::string_view name, const absl::Status& status);
+
 // Prints the text to stdout and returns exit code 0. An error, or a stdout that cannot be
-// written, is one line on stderr, after `name`, and exit code 1.
+// written, goes to ReportError.
 int PrintReport(std::string_view name, const absl::StatusOr<std::string>& report);
 
 }  // namespace plinth

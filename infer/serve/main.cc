@@ -109,6 +109,5 @@ int main(int argc, char** argv) {
     status = plinth::infer::Serve(*flags);
   }
   if (status.ok()) return 0;
-  std::fprintf(stderr, "serve: %s\n", std::string(status.message()).c_str());
-  return 1;
+  return plinth::ReportError("serve", status);
 }

@@ -94,6 +94,5 @@ int main(int argc, char** argv) {
   plinth::ParseFlagsOnly("encode", argc, argv);
   const absl::Status status = plinth::models::Run();
   if (status.ok()) return 0;
-  std::cerr << "encode: " << status.message() << "\n";
-  return 1;
+  return plinth::ReportError("encode", status);
 }
