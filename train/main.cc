@@ -37,6 +37,9 @@ constexpr char kUsage[] =
     "While ranks still wait for each other they exit at once, also with 75.\n"
     "Exit codes: 0 all steps done, 75 stopped on request and saved, 1 error.";
 
+// Ours, which marks the lines of each rank and tells how the group ended.
+bool UnderLauncher() { return std::getenv(cluster::kLinesMarked) != nullptr; }
+
 comm::TransportKind TransportOf(config::Transport transport) {
   switch (transport) {
     case config::SHM:
@@ -67,7 +70,9 @@ absl::StatusOr<std::unique_ptr<comm::Communicator>> FormGroup(const comm::CommOp
       std::async(std::launch::async, [&options] { return comm::Communicator::Create(options); });
   while (forming.wait_for(std::chrono::milliseconds(10)) != std::future_status::ready) {
     if (signal.received() == 0) continue;
-    std::fprintf(stderr, "train: stopped while waiting for the other ranks\n");
+    if (!UnderLauncher()) {
+      std::fprintf(stderr, "train: stopped while waiting for the other ranks\n");
+    }
     // Without destructors: the thread that waits cannot be interrupted.
     std::_Exit(cluster::kExitInterrupted);
   }
@@ -98,7 +103,7 @@ absl::StatusOr<TrainEnd> Train(const config::ConfigFlags& flags) {
                    config::LoadRunConfig(flags.config, flags.settings));
   RETURN_IF_ERROR(config::CheckValid(config, config::Purpose::kTrain));
   ASSIGN_OR_RETURN(const comm::CommOptions group, CommOptionsFor(config.comm()));
-  if (group.size > 1) SetLogPrefix(absl::StrCat("rank ", group.rank));
+  if (group.size > 1 && !UnderLauncher()) SetLogPrefix(absl::StrCat("rank ", group.rank));
   StopSignal signal;  // before other threads, which inherit what it sets
   ASSIGN_OR_RETURN(const std::unique_ptr<comm::Communicator> comm, FormGroup(group, signal));
   const TrainerOptions options = {.config = config,
@@ -117,10 +122,9 @@ int Main(int argc, char** argv) {
   const auto flags = config::TakeConfigFlags(argc, argv);
   ParseFlagsOnly("train", argc, argv);
   const absl::StatusOr<TrainEnd> end = flags.ok() ? Train(*flags) : flags.status();
-  if (!end.ok()) {
-    std::fprintf(stderr, "train: %s\n", std::string(end.status().message()).c_str());
-    return EXIT_FAILURE;
-  }
+  // What another rank found it says itself, and the launcher shows what each of them says.
+  if (absl::IsAborted(end.status()) && UnderLauncher()) return EXIT_FAILURE;
+  if (!end.ok()) return ReportError("train", end.status());
   return *end == TrainEnd::kStopped ? cluster::kExitInterrupted : EXIT_SUCCESS;
 }
 

@@ -1,6 +1,7 @@
 // The program as a user and a launcher see it: exit codes, signals, messages.
 #include <algorithm>
 #include <csignal>
+#include <filesystem>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,6 +20,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
 using ::testing::StartsWith;
 
 std::string Path(const std::string& name) { return ::testing::TempDir() + "/" + name; }
@@ -108,6 +110,23 @@ TEST(MainTest, ARankThatCannotStartEndsTheGroupAtOnce) {
   EXPECT_EQ(launcher.Wait(), 9) << testing::ReadText(Path("stderr"));
   EXPECT_LT(absl::Now() - start, absl::Seconds(10));
   EXPECT_THAT(testing::ReadText(Path("stderr")), HasSubstr("launch: rank 1 exited with 9\n"));
+}
+
+// Whether all ranks find the error, or one does and the others only hear of it.
+TEST(MainTest, ErrorsOfAGroupAreOneLine) {
+  const config::RunConfig config = LongRun("group_errors");
+  const std::vector<std::string> train = testing::TrainCommand(config);
+  const auto complaint = [&](const std::string& setting) {
+    testing::Process launcher(
+        {"cluster/launch/launch", "--ranks=2", train[1], setting, "--", train[0]}, Path("stderr"));
+    EXPECT_EQ(launcher.Wait(), 1);
+    return testing::ReadText(Path("stderr"));
+  };
+  EXPECT_THAT(complaint("--set=data.train=/no/such/dir"),
+              MatchesRegex("\\[rank [01]\\] train: data.train: /no/such/dir[^\n]*\n"));
+  std::filesystem::create_directories(config.train().run_dir() + "/metrics.jsonl");
+  EXPECT_THAT(complaint("--set=train.seed=3"),
+              MatchesRegex("\\[rank 0\\] train: [^\n]*metrics.jsonl[^\n]*\n"));
 }
 
 TEST(MainTest, ErrorsAreOneLine) {

@@ -30,6 +30,9 @@ constexpr int kMaxRanks = 1024;
 // grace.
 absl::Status CheckJob(const JobSpec& job);
 
+// Set for ranks whose lines the launcher marks with their rank, so that they need not.
+constexpr char kLinesMarked[] = "PLINTH_LINES_MARKED";
+
 // Exit codes that programs of a job use (sysexits.h has EX_TEMPFAIL = 75): stopped on
 // request with everything saved. Starting the same command again goes on from there.
 constexpr int kExitInterrupted = 75;

@@ -7,12 +7,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <memory>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "plinth/cluster/launch/rank_process.h"
@@ -54,11 +58,36 @@ int ShellCode(int wait_status) {
   return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
 }
 
+// The errors that the ranks of one group have given: lines that begin with the program's name.
+class ProgramErrors {
+ public:
+  explicit ProgramErrors(const std::string& program)
+      : start_(program.substr(program.rfind('/') + 1) + ": ") {}
+
+  // False for an error that another rank has given before. Other lines are no concern of ours.
+  bool IsNew(int rank, const std::string& line) {
+    if (!absl::StartsWith(line, start_)) return true;
+    ranks_.insert(rank);
+    const auto first = std::ranges::find(said_, line, &std::pair<std::string, int>::first);
+    if (first != said_.end()) return first->second == rank;
+    if (said_.size() < kMost) said_.emplace_back(line, rank);
+    return true;
+  }
+  bool Has(int rank) const { return ranks_.count(rank) > 0; }
+
+ private:
+  // A program gives one error and ends; this bounds what one that goes on may cost us.
+  static constexpr size_t kMost = 64;
+  const std::string start_;
+  std::vector<std::pair<std::string, int>> said_;  // and by whom first
+  std::set<int> ranks_;                            // that gave any
+};
+
 // One start of all ranks, until none is left.
 class Group {
  public:
   Group(const JobSpec& job, const std::atomic<int>& stop_signal)
-      : job_(job), stop_signal_(stop_signal) {}
+      : job_(job), stop_signal_(stop_signal), errors_(job.command[0]) {}
 
   absl::Status Start() {
     ASSIGN_OR_RETURN(const int port, FreePort());
@@ -72,8 +101,12 @@ class Group {
                                              {"MASTER_PORT", std::to_string(port)}});
       // With one rank there is nobody to tell apart.
       const std::string prefix = job_.ranks > 1 ? absl::StrCat("[rank ", rank, "] ") : "";
+      if (!prefix.empty()) environment.emplace_back(kLinesMarked, "1");
       ASSIGN_OR_RETURN(std::unique_ptr<RankProcess> process,
-                       RankProcess::Start(job_.command, environment, prefix));
+                       RankProcess::Start(job_.command, environment, prefix,
+                                          [this, rank](const std::string& line) {
+                                            return errors_.IsNew(rank, line);
+                                          }));
       ranks_.push_back(std::move(process));
     }
     return absl::OkStatus();
@@ -98,6 +131,7 @@ class Group {
       rank->out().Pump();
       rank->err().Pump();
     }
+    result_.explained = !signalled_ && AFailedRankSaidWhy();
     return result_;
   }
 
@@ -107,6 +141,14 @@ class Group {
       if (!rank->wait_status().has_value()) return false;
     }
     return true;
+  }
+
+  bool AFailedRankSaidWhy() const {
+    for (int rank = 0; rank < job_.ranks; ++rank) {
+      const int code = ShellCode(*ranks_[rank]->wait_status());
+      if (code != 0 && code != kExitInterrupted && errors_.Has(rank)) return true;
+    }
+    return false;
   }
 
   void PumpOutput() {
@@ -128,6 +170,7 @@ class Group {
   void NoteEnd(int rank) {
     const int status = *ranks_[rank]->wait_status();
     const int code = ShellCode(status);
+    if (WIFSIGNALED(status)) signalled_ = true;
     if (code == 0 || failed_) return;
     failed_ = true;
     result_.exit_code = code;
@@ -146,7 +189,8 @@ class Group {
   const std::atomic<int>& stop_signal_;
   std::vector<std::unique_ptr<RankProcess>> ranks_;
   GroupResult result_;
-  bool failed_ = false, stopping_ = false, killed_ = false;
+  ProgramErrors errors_;
+  bool failed_ = false, stopping_ = false, killed_ = false, signalled_ = false;
   absl::Time kill_at_;
 };
 

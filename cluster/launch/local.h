@@ -17,12 +17,16 @@ struct GroupResult {
   int exit_code = 0;
   int restarts = 0;
   std::string verdict;  // "rank 1 was killed by SIGKILL (9)", for people; empty on success
+  // A rank that failed has said why in a line "<program>: ..." on stderr, and no signal ended any.
+  bool explained = false;
 };
 
 // Starts the ranks, copies each line they print to stdout or stderr behind "[rank N] ", and
-// waits. When one fails, the others get SIGTERM, after the grace time SIGKILL, and the group
-// starts again on a fresh port while the restart budget lasts. A rank that dies with the
-// launcher's own death is not left behind (PR_SET_PDEATHSIG).
+// waits. An error of the program ("train: ...", after the name of its file) that several ranks
+// give word for word is copied once, for the one that said it first. When one fails, the others get
+// SIGTERM, after the grace time SIGKILL, and the group starts again on a fresh port while the
+// restart budget lasts. A rank that dies with the launcher's own death is not left behind
+// (PR_SET_PDEATHSIG).
 //
 // `stop_signal`: when a signal handler stores a number there, it is passed on to all ranks
 // and the group is not restarted. Call from a single-threaded program, once at a time.

@@ -65,6 +65,50 @@ TEST_F(RunLocalTest, LinesComeBehindTheirRank) {
   }
 }
 
+TEST_F(RunLocalTest, AnErrorOfAllRanksIsSaidOnce) {
+  const auto count = [](const std::string& text, const std::string& part) {
+    int found = 0;
+    for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1))
+      ++found;
+    return found;
+  };
+  ::testing::internal::CaptureStderr();
+  ASSERT_OK_AND_ASSIGN(const GroupResult result,
+                       RunLocal(Shell("echo sh: no data >&2; echo sh: $RANK >&2; echo note >&2;"
+                                      " touch r$RANK; while [ ! -e r0 ] || [ ! -e r1 ];"
+                                      " do sleep 0.01; done; exit 4",
+                                      2),
+                                stop_));
+  const std::string err = ::testing::internal::GetCapturedStderr();
+  EXPECT_EQ(count(err, "] sh: no data\n"), 1) << err;
+  EXPECT_EQ(count(err, "] sh: 0\n") + count(err, "] sh: 1\n"), 2) << err;
+  EXPECT_EQ(count(err, "] note\n"), 2) << err;
+  EXPECT_EQ(result.exit_code, 4);
+  EXPECT_TRUE(result.explained);
+  ASSERT_OK_AND_ASSIGN(const GroupResult silent,
+                       RunLocal(Shell("echo note >&2; exit 4", 2), stop_));
+  EXPECT_FALSE(silent.explained);
+  // What a rank says that was stopped on request is no reason.
+  ASSERT_OK_AND_ASSIGN(const GroupResult stopped,
+                       RunLocal(Shell("[ $RANK = 0 ] && { touch r0; while [ ! -e r1 ]; do sleep"
+                                      " 0.01; done; exit 4; }; trap 'echo sh: stopped >&2; exit 75'"
+                                      " TERM; touch r1; while :; do sleep 0.01; done",
+                                      2),
+                                stop_));
+  EXPECT_EQ(stopped.exit_code, 4);
+  EXPECT_FALSE(stopped.explained);
+  ASSERT_OK_AND_ASSIGN(const GroupResult killed,
+                       RunLocal(Shell("echo sh: x >&2; kill -KILL $$", 1), stop_));
+  EXPECT_FALSE(killed.explained);  // that it was killed is news
+}
+
+TEST_F(RunLocalTest, RanksKnowThatTheirLinesAreMarked) {
+  for (const int ranks : {1, 2}) {
+    ASSERT_OK(RunLocal(Shell("echo \"$PLINTH_LINES_MARKED\" > marked", ranks), stop_));
+    EXPECT_EQ(Read("marked"), ranks == 1 ? "\n" : "1\n");
+  }
+}
+
 TEST_F(RunLocalTest, OneFailureEndsTheGroup) {
   const absl::Time start = absl::Now();
   ASSERT_OK_AND_ASSIGN(const GroupResult result,

@@ -83,17 +83,18 @@ int Main(int argc, char** argv) {
       "well, 75 when they stopped on request, else that of the rank that failed first.");
   const absl::StatusOr<config::ConfigFlags> flags = config::TakeConfigFlags(argc, argv);
   if (!flags.ok()) {
-    std::cerr << "launch: " << flags.status().message() << "\n";
+    ReportError("launch", flags.status());
     return 2;
   }
   const std::vector<char*> rest = ParseFlags(argc, argv);
   const absl::StatusOr<GroupResult> result =
       Launch(*flags, std::vector<std::string>(rest.begin() + 1, rest.end()));
   if (!result.ok()) {
-    std::cerr << "launch: " << result.status().message() << "\n";
+    ReportError("launch", result.status());
     return 2;
   }
-  if (!result->verdict.empty()) std::cerr << "launch: " << result->verdict << "\n";
+  if (!result->verdict.empty() && !result->explained)
+    std::cerr << "launch: " << result->verdict << "\n";
   return result->exit_code;
 }
 

@@ -39,8 +39,8 @@ absl::Status ErrnoError(const char* what) {
 
 }  // namespace
 
-LineCopier::LineCopier(int from, int to, std::string prefix)
-    : from_(from), to_(to), prefix_(std::move(prefix)) {
+LineCopier::LineCopier(int from, int to, std::string prefix, Wanted wanted)
+    : from_(from), to_(to), prefix_(std::move(prefix)), wanted_(std::move(wanted)) {
   fcntl(from_, F_SETFL, O_NONBLOCK);
 }
 
@@ -49,6 +49,7 @@ LineCopier::~LineCopier() {
 }
 
 void LineCopier::Write(const std::string& line) {
+  if (!wanted_(line)) return;
   const std::string text = prefix_ + line + "\n";
   // A closed terminal is no reason to stop a training run.
   for (size_t done = 0; done < text.size();) {
@@ -82,14 +83,16 @@ void LineCopier::Pump() {
   }
 }
 
-RankProcess::RankProcess(pid_t pid, int out, int err, const std::string& prefix)
+RankProcess::RankProcess(pid_t pid, int out, int err, const std::string& prefix,
+                         LineCopier::Wanted wanted_errors)
     : pid_(pid),
-      out_(std::make_unique<LineCopier>(out, STDOUT_FILENO, prefix)),
-      err_(std::make_unique<LineCopier>(err, STDERR_FILENO, prefix)) {}
+      out_(std::make_unique<LineCopier>(out, STDOUT_FILENO, prefix,
+                                        [](const std::string&) { return true; })),
+      err_(std::make_unique<LineCopier>(err, STDERR_FILENO, prefix, std::move(wanted_errors))) {}
 
 absl::StatusOr<std::unique_ptr<RankProcess>> RankProcess::Start(
     const std::vector<std::string>& command, const Environment& environment,
-    const std::string& output_prefix) {
+    const std::string& output_prefix, LineCopier::Wanted wanted_errors) {
   std::vector<char*> argv;
   for (const std::string& argument : command) argv.push_back(const_cast<char*>(argument.c_str()));
   argv.push_back(nullptr);
@@ -123,8 +126,8 @@ absl::StatusOr<std::unique_ptr<RankProcess>> RankProcess::Start(
     errno = fork_errno;
     return ErrnoError("cannot start a rank");
   }
-  auto process =
-      std::unique_ptr<RankProcess>(new RankProcess(pid, fds[0][0], fds[1][0], output_prefix));
+  auto process = std::unique_ptr<RankProcess>(
+      new RankProcess(pid, fds[0][0], fds[1][0], output_prefix, std::move(wanted_errors)));
   // exec closes the report pipe; an errno in it means that exec failed.
   int exec_errno = 0;
   ssize_t n;

@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -17,8 +18,11 @@ namespace plinth::cluster {
 // Copies complete lines from a pipe to a descriptor, each behind a prefix.
 class LineCopier {
  public:
+  // Whether a line is to be copied.
+  using Wanted = std::function<bool(const std::string& line)>;
+
   // Owns `from` (non-blocking), borrows `to`.
-  LineCopier(int from, int to, std::string prefix);
+  LineCopier(int from, int to, std::string prefix, Wanted wanted);
   ~LineCopier();
   LineCopier(const LineCopier&) = delete;
   LineCopier& operator=(const LineCopier&) = delete;
@@ -32,6 +36,7 @@ class LineCopier {
   int from_;
   const int to_;
   const std::string prefix_;
+  const Wanted wanted_;
   std::string partial_;
 };
 
@@ -39,10 +44,13 @@ class LineCopier {
 class RankProcess {
  public:
   using Environment = std::vector<std::pair<std::string, std::string>>;
-  // kNotFound when `command[0]` cannot be executed (the reason is in the message).
+  // Each line of output stands behind `output_prefix`, except that lines to stderr which are not
+  // `wanted_errors` are dropped. kNotFound when `command[0]` cannot be executed (the reason is in
+  // the message).
   static absl::StatusOr<std::unique_ptr<RankProcess>> Start(const std::vector<std::string>& command,
                                                             const Environment& environment,
-                                                            const std::string& output_prefix);
+                                                            const std::string& output_prefix,
+                                                            LineCopier::Wanted wanted_errors);
   ~RankProcess();
   RankProcess(const RankProcess&) = delete;
   RankProcess& operator=(const RankProcess&) = delete;
@@ -55,7 +63,8 @@ class RankProcess {
   LineCopier& err() { return *err_; }
 
  private:
-  RankProcess(pid_t pid, int out, int err, const std::string& prefix);
+  RankProcess(pid_t pid, int out, int err, const std::string& prefix,
+              LineCopier::Wanted wanted_errors);
   const pid_t pid_;
   std::optional<int> wait_status_;
   std::unique_ptr<LineCopier> out_, err_;
