@@ -2,8 +2,12 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <system_error>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
@@ -38,6 +42,9 @@ std::string FieldNames(const pb::Descriptor& type) {
   for (int i = 0; i < type.field_count(); ++i) names.push_back(type.field(i)->name());
   return absl::StrJoin(names, ", ");
 }
+
+// A config of people is a few kilobytes; this one is a file that was named by mistake.
+constexpr uintmax_t kMaxConfigBytes = 16 << 20;
 
 enum class Repeats { kRefused, kLastWins };
 
@@ -113,12 +120,24 @@ absl::StatusOr<RunConfig> ParseRunConfig(const std::string& text, const std::str
 
 absl::StatusOr<RunConfig> LoadRunConfig(const std::string& path,
                                         const std::vector<std::string>& settings) {
+  // A pipe would wait for its other end, and a device need not have one.
+  std::error_code error;
+  const std::filesystem::file_status found = std::filesystem::status(path, error);
+  if (std::filesystem::exists(found) && !std::filesystem::is_regular_file(found)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("cannot read config file \"", path, "\": it is not a regular file"));
+  }
+  if (std::filesystem::file_size(path, error) > kMaxConfigBytes && !error) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "cannot read config file \"", path, "\": it has more than ", kMaxConfigBytes, " bytes"));
+  }
   std::ifstream file(path);
   std::stringstream text;
-  // An empty file has no characters to insert, which is no failure; a directory sets badbit.
+  // An empty file has no characters to insert, which is no failure; one that cannot be read is.
   const bool empty = file && file.peek() == std::ifstream::traits_type::eof() && !file.bad();
   if (!empty && !(file && text << file.rdbuf())) {
-    return absl::NotFoundError(absl::StrCat("cannot read config file \"", path, "\""));
+    return absl::NotFoundError(
+        absl::StrCat("cannot read config file \"", path, "\": ", std::strerror(errno)));
   }
   return ParseRunConfig(text.str(), path, settings);
 }

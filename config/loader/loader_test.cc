@@ -1,5 +1,7 @@
 #include "plinth/config/loader/loader.h"
 
+#include <sys/stat.h>
+
 #include <filesystem>
 #include <fstream>
 #include <set>
@@ -32,8 +34,23 @@ TEST(Loader, UnknownFieldNamesFileLineAndColumn) {
 TEST(Loader, MissingFileIsNamed) {
   EXPECT_THAT(LoadRunConfig("/nowhere/run.textproto", {}),
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("/nowhere/run.textproto")));
-  // A directory opens but cannot be read.
-  EXPECT_THAT(LoadRunConfig("/", {}), StatusIs(absl::StatusCode::kNotFound, HasSubstr("\"/\"")));
+}
+
+TEST(Loader, OnlyRegularFilesAreRead) {
+  const std::string pipe = ::testing::TempDir() + "/pipe.textproto";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  for (const std::string& path : {std::string("/"), pipe, std::string("/dev/zero")}) {
+    EXPECT_THAT(LoadRunConfig(path, {}),
+                StatusIs(kInvalid, HasSubstr("\"" + path + "\": it is not a regular file")));
+  }
+}
+
+TEST(Loader, AFileNamedByMistakeIsNotRead) {
+  const std::string path = ::testing::TempDir() + "/large.textproto";
+  std::ofstream(path).flush();
+  std::filesystem::resize_file(path, 1 << 30);  // all of it a hole
+  EXPECT_THAT(LoadRunConfig(path, {}), StatusIs(kInvalid, HasSubstr("it has more than")));
+  std::filesystem::remove(path);
 }
 
 TEST(Loader, AnEmptyFileHasNothingSet) {
@@ -92,6 +109,13 @@ TEST(Validate, ReportsEveryViolationAtOnce) {
     EXPECT_THAT(found, Contains(StartsWith(expected)));
   }
   EXPECT_EQ(std::set<std::string>(found.begin(), found.end()).size(), found.size());
+}
+
+TEST(Validate, AMistypedNumberOfLayersIsRefused) {
+  ASSERT_OK_AND_ASSIGN(const RunConfig config, LoadRunConfig("config/presets/tiny_cpu.textproto",
+                                                             {"model.layers=2000000000"}));
+  EXPECT_THAT(Validate(config, Purpose::kPlan),
+              Contains("model.layers: must be at most the most layers (4096), is 2000000000"));
 }
 
 TEST(Validate, WorldSizeMustDivideTheBatch) {

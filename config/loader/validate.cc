@@ -10,6 +10,8 @@ namespace plinth::config {
 namespace {
 
 // Ids, positions and rows are counted in 32 bits; products of two sizes fit in 64.
+// Each layer is an object with a dozen tensors: more are a mistyped number.
+constexpr int64_t kMaxLayers = 4096;
 constexpr int64_t kMaxSize = std::numeric_limits<int32_t>::max();
 
 // Collects violations; each check states the field's path, the rule and the value.
@@ -68,7 +70,8 @@ void CheckModel(const ModelConfig& model, Violations& v) {
   v.Positive("model.norm_eps", model.norm_eps());
   v.Positive("model.rope_theta", model.rope_theta());
   v.Size("model.vocab_size", model.vocab_size());
-  v.Size("model.layers", model.layers());
+  v.AtLeast<int64_t>("model.layers", model.layers(), 1);
+  v.AtMost<int64_t>("model.layers", model.layers(), kMaxLayers, "the most layers");
   v.Size("model.model_dim", model.model_dim());
   v.Size("model.heads", model.heads());
   v.Size("model.kv_heads", model.kv_heads());
