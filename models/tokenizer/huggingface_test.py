@@ -223,10 +223,14 @@ def main():
             [binaries.encode_path, f"--tokenizer={ours}", "--decode"], input=ids.stdout, capture_output=True)
         assert back.stdout == raw, (back.stdout, back.stderr)
 
+        empty = os.path.join(folder, "empty.txt")
+        open(empty, "wb").close()
         for flags, message in [
             (["--input=/nonexistent"], "/nonexistent: "),
             ([], "no text file given"),
-            (["--input=/dev/null"], "text is empty"),
+            (["--input=/dev/zero"], "/dev/zero: is not a regular file"),
+            ([f"--input={folder}"], "is not a regular file"),
+            ([f"--input={empty}"], "text is empty"),
             ([f"--input={input_path}", "--vocab_size=257"], "vocab_size: expected 258"),
             ([f"--input={input_path}", "--output=/nonexistent/x.json", "--vocab_size=300"], "/nonexistent/x.json"),
         ]:

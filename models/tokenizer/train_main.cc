@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <fstream>
 #include <iostream>
 #include <string>
 #include <vector>
@@ -16,6 +15,7 @@
 #include "plinth/hardware/base/status_macros.h"
 #include "plinth/models/tokenizer/bpe_trainer.h"
 #include "plinth/models/tokenizer/tokenizer.h"
+#include "plinth/storage/io/input_file.h"
 
 ABSL_FLAG(std::vector<std::string>, input, {},
           "text files, separated by commas; more may follow as arguments");
@@ -33,29 +33,21 @@ using Clock = std::chrono::steady_clock;
 // Adds a file in blocks that end at line ends, so that memory stays bounded. Returns its bytes.
 absl::StatusOr<int64_t> AddFile(const std::string& path, BpeTrainer& trainer,
                                 ProgressLine& progress) {
-  constexpr size_t kBlockBytes = 8 << 20;
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return absl::NotFoundError(path + ": cannot open");
-  int64_t total = 0;
+  constexpr int64_t kBlockBytes = 8 << 20;
+  ASSIGN_OR_RETURN(const storage::InputFile file, storage::InputFile::Open(path));
   std::string text;
-  while (true) {
-    const size_t kept = text.size();
-    text.resize(kept + kBlockBytes);
-    file.read(text.data() + kept, kBlockBytes);
-    if (file.bad() || (file.fail() && !file.eof())) {
-      return absl::DataLossError(path + ": cannot read");
-    }
-    const size_t got = static_cast<size_t>(file.gcount());
-    text.resize(kept + got);
-    total += static_cast<int64_t>(got);
+  for (int64_t done = 0; done < file.size();) {
+    const int64_t more = std::min(kBlockBytes, file.size() - done);
+    RETURN_IF_ERROR(file.Append(done, more, &text));
+    done += more;
     const size_t line_end = text.rfind('\n');
-    const bool last = got < kBlockBytes;
+    const bool last = done == file.size();
     const size_t use = last || line_end == std::string::npos ? text.size() : line_end + 1;
     RETURN_IF_ERROR(trainer.AddText(std::string_view(text).substr(0, use))) << path;
     text.erase(0, use);
-    progress.Show(absl::StrFormat("%s: %d MB read", path, total >> 20));
-    if (last) return total;
+    progress.Show(absl::StrFormat("%s: %d MB read", path, done >> 20));
   }
+  return file.size();
 }
 
 absl::Status Run(const std::vector<std::string>& inputs) {
@@ -108,6 +100,5 @@ int main(int argc, char** argv) {
   inputs.insert(inputs.end(), arguments.begin() + 1, arguments.end());
   const absl::Status status = plinth::models::Run(inputs);
   if (status.ok()) return 0;
-  std::cerr << "train: " << status.message() << "\n";
-  return 1;
+  return plinth::ReportError("train", status);
 }

@@ -15,9 +15,9 @@
 #include "plinth/storage/dataset/token_dataset.h"
 #include "plinth/storage/io/checksum.h"
 #include "plinth/storage/io/directory.h"
+#include "plinth/storage/io/input_file.h"
 #include "plinth/storage/io/output_file.h"
 #include "plinth/storage/io/read_file.h"
-#include "plinth/tools/prepare/text_file.h"
 
 namespace plinth::tools {
 namespace {
@@ -46,7 +46,7 @@ absl::StatusOr<Source> OpenSource(const std::vector<std::string>& inputs) {
   if (inputs.empty()) return absl::InvalidArgumentError("--input: no text file given");
   Source source;
   for (const std::string& path : inputs) {
-    ASSIGN_OR_RETURN(const TextFile file, TextFile::Open(path));
+    ASSIGN_OR_RETURN(const storage::InputFile file, storage::InputFile::Open(path));
     const int64_t begin = source.size();
     if (file.size() > 0) source.documents.push_back({path, begin, begin + file.size()});
   }
@@ -77,7 +77,7 @@ absl::StatusOr<int64_t> NextLineStart(const Source& source, int64_t offset, int6
   const auto document = std::find_if(source.documents.begin(), source.documents.end(),
                                      [offset](const Document& d) { return offset < d.end; });
   if (document == source.documents.end() || offset == document->begin) return offset;
-  ASSIGN_OR_RETURN(const TextFile file, TextFile::Open(document->path));
+  ASSIGN_OR_RETURN(const storage::InputFile file, storage::InputFile::Open(document->path));
   std::string text;
   // From the byte before: `offset` is a line's start when a line ends there.
   for (int64_t at = offset - 1; at < document->end; at += static_cast<int64_t>(text.size())) {
@@ -139,7 +139,7 @@ class SplitWriter {
     for (const Document& document : source_.documents) {
       const int64_t from = std::max(begin, document.begin), to = std::min(end, document.end);
       if (from >= to) continue;
-      ASSIGN_OR_RETURN(const TextFile file, TextFile::Open(document.path));
+      ASSIGN_OR_RETURN(const storage::InputFile file, storage::InputFile::Open(document.path));
       RETURN_IF_ERROR(WriteRange(file, from - document.begin, to - document.begin, *dataset, copy,
                                  &size.tokens))
           << document.path;
@@ -153,7 +153,7 @@ class SplitWriter {
   }
 
  private:
-  absl::Status WriteRange(const TextFile& file, int64_t begin, int64_t end,
+  absl::Status WriteRange(const storage::InputFile& file, int64_t begin, int64_t end,
                           storage::DatasetWriter& dataset, storage::OutputFile* copy,
                           int64_t* tokens) {
     std::string text;

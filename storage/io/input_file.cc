@@ -1,4 +1,4 @@
-#include "plinth/tools/prepare/text_file.h"
+#include "plinth/storage/io/input_file.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -9,9 +9,9 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace plinth::tools {
+namespace plinth::storage {
 
-absl::StatusOr<TextFile> TextFile::Open(const std::string& path) {
+absl::StatusOr<InputFile> InputFile::Open(const std::string& path) {
   // Opening a pipe must not wait for its other end.
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) return absl::ErrnoToStatus(errno, path + ": cannot open");
@@ -21,21 +21,21 @@ absl::StatusOr<TextFile> TextFile::Open(const std::string& path) {
     ::close(fd);
     return absl::ErrnoToStatus(error, path + ": cannot read its size");
   }
-  TextFile file(path, fd, info.st_size);
+  InputFile file(path, fd, info.st_size);
   if (!S_ISREG(info.st_mode)) {
     return absl::InvalidArgumentError(path + ": is not a regular file");
   }
   return file;
 }
 
-TextFile::TextFile(TextFile&& other) noexcept
+InputFile::InputFile(InputFile&& other) noexcept
     : path_(std::move(other.path_)), fd_(std::exchange(other.fd_, -1)), size_(other.size_) {}
 
-TextFile::~TextFile() {
+InputFile::~InputFile() {
   if (fd_ >= 0) ::close(fd_);
 }
 
-absl::Status TextFile::Append(int64_t offset, int64_t bytes, std::string* text) const {
+absl::Status InputFile::Append(int64_t offset, int64_t bytes, std::string* text) const {
   const size_t begin = text->size();
   text->resize(begin + static_cast<size_t>(bytes));
   int64_t done = 0;
@@ -53,4 +53,4 @@ absl::Status TextFile::Append(int64_t offset, int64_t bytes, std::string* text) 
   return absl::OkStatus();
 }
 
-}  // namespace plinth::tools
+}  // namespace plinth::storage

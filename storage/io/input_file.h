@@ -1,6 +1,6 @@
-// TextFile: random access to the bytes of an input file.
-#ifndef PLINTH_TOOLS_PREPARE_TEXT_FILE_H_
-#define PLINTH_TOOLS_PREPARE_TEXT_FILE_H_
+// InputFile: random access to the bytes of an input file.
+#ifndef PLINTH_STORAGE_IO_INPUT_FILE_H_
+#define PLINTH_STORAGE_IO_INPUT_FILE_H_
 
 #include <cstdint>
 #include <string>
@@ -8,17 +8,17 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
-namespace plinth::tools {
+namespace plinth::storage {
 
 // Read, not mapped: a file that shrinks meanwhile is an error here, not a SIGBUS.
 // Owns the descriptor. Movable; used by one thread.
-class TextFile {
+class InputFile {
  public:
   // kInvalidArgument unless it is a regular file; else the system's code, naming the path.
-  static absl::StatusOr<TextFile> Open(const std::string& path);
-  TextFile(TextFile&& other) noexcept;
-  TextFile& operator=(TextFile&&) = delete;
-  ~TextFile();
+  static absl::StatusOr<InputFile> Open(const std::string& path);
+  InputFile(InputFile&& other) noexcept;
+  InputFile& operator=(InputFile&&) = delete;
+  ~InputFile();
 
   // When it was opened.
   int64_t size() const { return size_; }
@@ -26,13 +26,14 @@ class TextFile {
   absl::Status Append(int64_t offset, int64_t bytes, std::string* text) const;
 
  private:
-  TextFile(std::string path, int fd, int64_t size) : path_(std::move(path)), fd_(fd), size_(size) {}
+  InputFile(std::string path, int fd, int64_t size)
+      : path_(std::move(path)), fd_(fd), size_(size) {}
 
   std::string path_;
   int fd_;
   int64_t size_;
 };
 
-}  // namespace plinth::tools
+}  // namespace plinth::storage
 
-#endif  // PLINTH_TOOLS_PREPARE_TEXT_FILE_H_
+#endif  // PLINTH_STORAGE_IO_INPUT_FILE_H_
