@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "plinth/comm/bench/cases/bench_op.h"
 #include "plinth/comm/bench/measure.h"
-#include "plinth/comm/bench/ops.h"
 #include "plinth/comm/reduce/reduce.h"
 #include "plinth/comm/rendezvous/options.h"
 #include "plinth/hardware/tensor/dtype.h"

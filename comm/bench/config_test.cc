@@ -1,6 +1,6 @@
 #include "plinth/comm/bench/config.h"
 
-#include "plinth/comm/bench/ops.h"
+#include "plinth/comm/bench/cases/bench_op.h"
 #include "plinth/comm/reduce/reduce.h"
 #include "plinth/hardware/base/status_matchers.h"
 #include "plinth/hardware/tensor/dtype.h"

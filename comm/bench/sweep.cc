@@ -18,13 +18,13 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "plinth/comm/bench/cases/bench_op.h"
+#include "plinth/comm/bench/cases/our_calls.h"
+#include "plinth/comm/bench/cases/pattern.h"
 #include "plinth/comm/bench/measure.h"
-#include "plinth/comm/bench/ops.h"
-#include "plinth/comm/bench/ours.h"
-#include "plinth/comm/bench/pattern.h"
 #include "plinth/comm/bench/probe.h"
-#include "plinth/comm/bench/programs.h"
-#include "plinth/comm/bench/report.h"
+#include "plinth/comm/bench/report/report.h"
+#include "plinth/comm/bench/tuning/choices.h"
 #include "plinth/comm/comm.h"
 #include "plinth/comm/transport/mem/connect.h"
 #include "plinth/comm/transport/shared_space.h"

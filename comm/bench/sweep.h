@@ -4,7 +4,7 @@
 
 #include "absl/status/status.h"
 #include "plinth/comm/bench/config.h"
-#include "plinth/comm/bench/mpi_peer.h"
+#include "plinth/comm/bench/peers/mpi/mpi_peer.h"
 #include "plinth/comm/rendezvous/options.h"
 
 namespace plinth::comm {

@@ -1,9 +1,9 @@
 // The benchmark's calls, made of a Communicator.
-#ifndef PLINTH_COMM_BENCH_OURS_H_
-#define PLINTH_COMM_BENCH_OURS_H_
+#ifndef PLINTH_COMM_BENCH_CASES_OUR_CALLS_H_
+#define PLINTH_COMM_BENCH_CASES_OUR_CALLS_H_
 
 #include "absl/status/status.h"
-#include "plinth/comm/bench/ops.h"
+#include "plinth/comm/bench/cases/bench_op.h"
 #include "plinth/comm/collective/communicator.h"
 
 namespace plinth::comm {
@@ -13,4 +13,4 @@ absl::Status RunOurs(Communicator& comm, const Shape& shape, const CallBuffers& 
 
 }  // namespace plinth::comm
 
-#endif  // PLINTH_COMM_BENCH_OURS_H_
+#endif  // PLINTH_COMM_BENCH_CASES_OUR_CALLS_H_

@@ -1,4 +1,4 @@
-#include "plinth/comm/bench/launch.h"
+#include "plinth/comm/bench/launch/launch.h"
 
 #include <signal.h>
 #include <sys/wait.h>

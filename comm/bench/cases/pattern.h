@@ -4,8 +4,8 @@
 // swap or lost block keeps the order of the codes. For an operation that reduces, the codes are
 // small whole numbers whose exact result, rounded once to the type, is known for each of the 16;
 // otherwise they are arbitrary bits. So checking is a table look-up in every type.
-#ifndef PLINTH_COMM_BENCH_PATTERN_H_
-#define PLINTH_COMM_BENCH_PATTERN_H_
+#ifndef PLINTH_COMM_BENCH_CASES_PATTERN_H_
+#define PLINTH_COMM_BENCH_CASES_PATTERN_H_
 
 #include <array>
 #include <cstdint>
@@ -49,4 +49,4 @@ class Pattern {
 
 }  // namespace plinth::comm
 
-#endif  // PLINTH_COMM_BENCH_PATTERN_H_
+#endif  // PLINTH_COMM_BENCH_CASES_PATTERN_H_

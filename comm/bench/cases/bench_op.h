@@ -1,13 +1,13 @@
 // The operations that the benchmark knows: their buffers, their results, their bandwidth.
-#ifndef PLINTH_COMM_BENCH_OPS_H_
-#define PLINTH_COMM_BENCH_OPS_H_
+#ifndef PLINTH_COMM_BENCH_CASES_BENCH_OP_H_
+#define PLINTH_COMM_BENCH_CASES_BENCH_OP_H_
 
 #include <cstdint>
 #include <optional>
 #include <string_view>
 #include <vector>
 
-#include "plinth/comm/bench/pattern.h"
+#include "plinth/comm/bench/cases/pattern.h"
 #include "plinth/comm/reduce/reduce.h"
 #include "plinth/hardware/tensor/dtype.h"
 
@@ -74,4 +74,4 @@ int64_t CountWrong(const Shape& shape, const Pattern& pattern, int rank, const v
 
 }  // namespace plinth::comm
 
-#endif  // PLINTH_COMM_BENCH_OPS_H_
+#endif  // PLINTH_COMM_BENCH_CASES_BENCH_OP_H_

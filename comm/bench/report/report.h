@@ -1,14 +1,14 @@
 // The benchmark's results as a table for people and as JSON for programs.
-#ifndef PLINTH_COMM_BENCH_REPORT_H_
-#define PLINTH_COMM_BENCH_REPORT_H_
+#ifndef PLINTH_COMM_BENCH_REPORT_REPORT_H_
+#define PLINTH_COMM_BENCH_REPORT_REPORT_H_
 
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "plinth/comm/bench/cases/bench_op.h"
 #include "plinth/comm/bench/measure.h"
-#include "plinth/comm/bench/ops.h"
 
 namespace plinth::comm {
 
@@ -64,4 +64,4 @@ int64_t WrongElements(const std::vector<Row>& rows);
 
 }  // namespace plinth::comm
 
-#endif  // PLINTH_COMM_BENCH_REPORT_H_
+#endif  // PLINTH_COMM_BENCH_REPORT_REPORT_H_

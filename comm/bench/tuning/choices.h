@@ -1,13 +1,13 @@
 // The algorithms behind an operation, as text.
-#ifndef PLINTH_COMM_BENCH_PROGRAMS_H_
-#define PLINTH_COMM_BENCH_PROGRAMS_H_
+#ifndef PLINTH_COMM_BENCH_TUNING_CHOICES_H_
+#define PLINTH_COMM_BENCH_TUNING_CHOICES_H_
 
 #include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "plinth/comm/bench/cases/bench_op.h"
 #include "plinth/comm/bench/config.h"
-#include "plinth/comm/bench/ops.h"
 #include "plinth/comm/call/fingerprint.h"
 #include "plinth/comm/tuner/choice.h"
 
@@ -37,4 +37,4 @@ absl::StatusOr<std::string> ExplainChoices(const BenchConfig& config);
 
 }  // namespace plinth::comm
 
-#endif  // PLINTH_COMM_BENCH_PROGRAMS_H_
+#endif  // PLINTH_COMM_BENCH_TUNING_CHOICES_H_

@@ -1,11 +1,11 @@
-#include "plinth/comm/bench/pattern.h"
+#include "plinth/comm/bench/cases/pattern.h"
 
 #include <cstddef>
 #include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "plinth/comm/bench/ops.h"
+#include "plinth/comm/bench/cases/bench_op.h"
 #include "plinth/comm/reduce/reduce.h"
 #include "plinth/hardware/tensor/dtype.h"
 

@@ -1,4 +1,4 @@
-#include "plinth/comm/bench/mpi_peer.h"
+#include "plinth/comm/bench/peers/mpi/mpi_peer.h"
 
 #include <unistd.h>
 

@@ -1,6 +1,6 @@
 // Open MPI as the one to compare with: the same operations on the same ranks.
-#ifndef PLINTH_COMM_BENCH_MPI_PEER_H_
-#define PLINTH_COMM_BENCH_MPI_PEER_H_
+#ifndef PLINTH_COMM_BENCH_PEERS_MPI_MPI_PEER_H_
+#define PLINTH_COMM_BENCH_PEERS_MPI_MPI_PEER_H_
 
 #include <memory>
 #include <string>
@@ -8,7 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "plinth/comm/bench/ops.h"
+#include "plinth/comm/bench/cases/bench_op.h"
 #include "plinth/comm/reduce/reduce.h"
 #include "plinth/comm/rendezvous/options.h"
 #include "plinth/comm/transport/mpi/library.h"
@@ -50,4 +50,4 @@ class MpiPeer {
 
 }  // namespace plinth::comm
 
-#endif  // PLINTH_COMM_BENCH_MPI_PEER_H_
+#endif  // PLINTH_COMM_BENCH_PEERS_MPI_MPI_PEER_H_

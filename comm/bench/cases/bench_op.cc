@@ -1,4 +1,4 @@
-#include "plinth/comm/bench/ops.h"
+#include "plinth/comm/bench/cases/bench_op.h"
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 // How the ranks of a benchmark come to be: started here, by a launcher, or by mpirun for us.
-#ifndef PLINTH_COMM_BENCH_LAUNCH_H_
-#define PLINTH_COMM_BENCH_LAUNCH_H_
+#ifndef PLINTH_COMM_BENCH_LAUNCH_LAUNCH_H_
+#define PLINTH_COMM_BENCH_LAUNCH_LAUNCH_H_
 
 #include <functional>
 
@@ -28,4 +28,4 @@ absl::Status ExecUnderMpirun(int ranks, char** argv);
 
 }  // namespace plinth::comm
 
-#endif  // PLINTH_COMM_BENCH_LAUNCH_H_
+#endif  // PLINTH_COMM_BENCH_LAUNCH_LAUNCH_H_

@@ -1,4 +1,4 @@
-#include "plinth/comm/bench/tune.h"
+#include "plinth/comm/bench/tuning/tune.h"
 
 #include <algorithm>
 #include <chrono>

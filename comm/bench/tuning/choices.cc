@@ -1,4 +1,4 @@
-#include "plinth/comm/bench/programs.h"
+#include "plinth/comm/bench/tuning/choices.h"
 
 #include <algorithm>
 #include <vector>

@@ -1,6 +1,6 @@
 // Measures what the tuner's cost table holds.
-#ifndef PLINTH_COMM_BENCH_TUNE_H_
-#define PLINTH_COMM_BENCH_TUNE_H_
+#ifndef PLINTH_COMM_BENCH_TUNING_TUNE_H_
+#define PLINTH_COMM_BENCH_TUNING_TUNE_H_
 
 #include <string>
 
@@ -24,4 +24,4 @@ absl::Status RunTune(const CommOptions& options, const std::string& path);
 
 }  // namespace plinth::comm
 
-#endif  // PLINTH_COMM_BENCH_TUNE_H_
+#endif  // PLINTH_COMM_BENCH_TUNING_TUNE_H_

@@ -1,4 +1,4 @@
-#include "plinth/comm/bench/report.h"
+#include "plinth/comm/bench/report/report.h"
 
 #include <algorithm>
 #include <boost/json.hpp>

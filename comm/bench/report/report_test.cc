@@ -1,11 +1,11 @@
-#include "plinth/comm/bench/report.h"
+#include "plinth/comm/bench/report/report.h"
 
 #include <boost/json.hpp>
 
 #include "absl/strings/str_split.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "plinth/comm/bench/ops.h"
+#include "plinth/comm/bench/cases/bench_op.h"
 #include "plinth/comm/reduce/reduce.h"
 
 namespace plinth::comm {

@@ -1,4 +1,4 @@
-#include "plinth/comm/bench/pattern.h"
+#include "plinth/comm/bench/cases/pattern.h"
 
 #include <algorithm>
 #include <bit>

@@ -1,4 +1,4 @@
-#include "plinth/comm/bench/ours.h"
+#include "plinth/comm/bench/cases/our_calls.h"
 
 #include "plinth/comm/call/buffer.h"
 
