@@ -32,6 +32,9 @@ struct CommOptions {
   // may be several names or addresses of one host, by commas.
   std::string store_host = "127.0.0.1";
   int store_port = 0;
+  // Rank 0 only: a socket that listens at store_port, which its store takes over; for a launcher
+  // that must not lose the port before rank 0 uses it. -1: the store opens its own.
+  int store_socket = -1;
   // So many ports from store_port on are tried while another launch has them; more than one
   // needs a run_id, which tells the launches apart.
   int store_ports = 1;

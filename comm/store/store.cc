@@ -95,7 +95,11 @@ Store::~Store() = default;
 absl::StatusOr<std::unique_ptr<Store>> Store::Open(const CommOptions& asked, absl::Time deadline) {
   std::unique_ptr<Store> store(new Store);
   CommOptions options = asked;
-  if (options.rank == 0) {
+  if (options.rank == 0 && options.store_socket >= 0) {
+    Listener held{Fd(options.store_socket), options.store_port};
+    ASSIGN_OR_RETURN(store->server_,
+                     StoreServer::StartOn(std::move(held), options.size, options.run_id));
+  } else if (options.rank == 0) {
     ASSIGN_OR_RETURN(store->server_, StoreServer::Start(options.store_port, options.store_ports,
                                                         options.size, options.run_id));
     options.store_port = store->server_->port();

@@ -41,10 +41,15 @@ absl::StatusOr<std::unique_ptr<StoreServer>> StoreServer::Start(int port, int po
         "another MASTER_PORT"));
   }
   RETURN_IF_ERROR(listener.status()) << "store";
+  return StartOn(*std::move(listener), world_size, std::move(run_id));
+}
+
+absl::StatusOr<std::unique_ptr<StoreServer>> StoreServer::StartOn(Listener listener, int world_size,
+                                                                  std::string run_id) {
   Fd stop(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!stop.valid()) return absl::ResourceExhaustedError("store: no file descriptor left");
   return std::unique_ptr<StoreServer>(
-      new StoreServer(*std::move(listener), std::move(stop), world_size, std::move(run_id)));
+      new StoreServer(std::move(listener), std::move(stop), world_size, std::move(run_id)));
 }
 
 StoreServer::StoreServer(Listener listener, Fd stop, int world_size, std::string run_id)

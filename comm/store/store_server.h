@@ -23,6 +23,9 @@ class StoreServer {
   // kAlreadyExists when there is none. Port 0 lets the system choose.
   static absl::StatusOr<std::unique_ptr<StoreServer>> Start(int port, int ports, int world_size,
                                                             std::string run_id);
+  // Serves a port that is held already.
+  static absl::StatusOr<std::unique_ptr<StoreServer>> StartOn(Listener listener, int world_size,
+                                                              std::string run_id);
   ~StoreServer();
 
   int port() const { return listener_.port; }
