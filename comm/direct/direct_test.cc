@@ -359,7 +359,7 @@ TEST(Probe, DoesTheWorkOfAnAllReduce) {
     auto memory = t->shared()->Allocate(4096, deadline, failure);
     if (!memory.ok()) return memory.status().ToString();
     for (int64_t i = 0; i < 1000; ++i) Put(DType::kF32, memory->data(), i, Input(t->rank(), i));
-    const auto time = ProbeAllReduce(*t, *memory, 4000, 1, deadline);
+    const auto time = ProbeAllReduce(*t, *memory, 4000, 1, StoreTo::kMemory, deadline);
     if (!time.ok()) return time.status().ToString();
     if (*time <= absl::ZeroDuration()) return "took no time";
     if (t->shared()->Meet(0, 1, deadline).has_value()) return "the other is gone";

@@ -14,7 +14,8 @@
 namespace plinth::comm {
 
 absl::StatusOr<absl::Duration> ProbeAllReduce(Transport& transport, const SharedMemory& memory,
-                                              int64_t bytes, int repeats, absl::Time deadline) {
+                                              int64_t bytes, int repeats, StoreTo store,
+                                              absl::Time deadline) {
   CHECK_LE(bytes, memory.bytes());
   CHECK_GE(repeats, 1);
   SharedSpace& space = *transport.shared();
@@ -41,7 +42,8 @@ absl::StatusOr<absl::Duration> ProbeAllReduce(Transport& transport, const Shared
   }
   const auto start = std::chrono::steady_clock::now();
   for (int repeat = 0; repeat < repeats; ++repeat) {
-    ReduceTo(ReduceOp::kSum, DType::kF32, sources, share.bytes, targets, StoreTo::kCache);
+    ReduceTo(ReduceOp::kSum, DType::kF32, sources, share.bytes, targets, store);
+    FinishStores(store);
   }
   return absl::FromChrono(std::chrono::steady_clock::now() - start) / repeats;
 }
