@@ -32,8 +32,8 @@ CollectiveEngine MakeEngine(std::unique_ptr<Transport> transport, GroupOptions& 
   if (transport->shared() != nullptr && options.pins.empty()) {
     backends.push_back(std::make_unique<DirectBackend>(transport.get()));
   }
-  backends.push_back(
-      std::make_unique<ProgramBackend>(transport.get(), options.pins, group.RanksPerHost()));
+  backends.push_back(std::make_unique<ProgramBackend>(
+      transport.get(), options.tables.For(transport->name()), options.pins, group.RanksPerHost()));
   return CollectiveEngine(
       std::move(transport), std::move(group),
       {options.timeout, options.note_payload_bytes, std::move(backends), options.observer});
@@ -53,6 +53,7 @@ Communicator::Communicator(std::unique_ptr<Transport> transport, absl::Duration 
 Communicator::Communicator(std::unique_ptr<Transport> transport, GroupOptions options)
     : path_(options.path),
       pins_(options.pins),
+      tables_(options.tables),
       observer_(options.observer),
       connector_(std::move(options.connector)),
       engine_(MakeEngine(std::move(transport), options)),

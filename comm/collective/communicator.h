@@ -62,6 +62,7 @@
 #include "plinth/comm/transport/shared_space.h"
 #include "plinth/comm/transport/transport.h"
 #include "plinth/comm/tuner/choice.h"
+#include "plinth/comm/tuner/table_set.h"
 
 namespace plinth::comm {
 
@@ -89,6 +90,8 @@ struct GroupOptions {
   std::vector<uint64_t> hosts;   // as in GroupInfo; empty when all are on one host
   // Algorithms that the user insists on; with any, memory that ranks share is not used directly.
   Pins pins;
+  // What the others are chosen by; equal on all ranks.
+  TableSet tables;
   // What a rank contributes to a call travels in its note, without a second round, up to so many
   // bytes (at most kMostPayloadBytes); below zero never does. Equal on all ranks.
   int64_t note_payload_bytes = kMostPayloadBytes;
@@ -270,6 +273,7 @@ class Communicator {
 
   const std::string path_;
   const Pins pins_;
+  const TableSet tables_;
   const std::shared_ptr<CallObserver> observer_;
   const Connector connector_;
   CollectiveEngine engine_;  // used by whoever's turn it is

@@ -107,6 +107,7 @@ absl::StatusOr<std::unique_ptr<Communicator>> Communicator::Create(
     std::shared_ptr<CallObserver> observer) {
   RETURN_IF_ERROR(CheckOptions(options));
   ASSIGN_OR_RETURN(Pins pins, PinsOf(options.algorithm));
+  ASSIGN_OR_RETURN(TableSet tables, TableSet::Load(options.tuning), _ << "PLINTH_COMM_TUNING");
   const absl::Time deadline = absl::Now() + options.timeout;
   if (store == nullptr && options.size > 1) {
     ASSIGN_OR_RETURN(store, Store::Open(options, deadline));
@@ -120,8 +121,9 @@ absl::StatusOr<std::unique_ptr<Communicator>> Communicator::Create(
   if (options.group != CommOptions().group) group.name = options.group;
   group.pins = std::move(pins);
   if (options.size > 1) {
-    ASSIGN_OR_RETURN(group.hosts, Introduce(options, *links->transport, deadline));
+    ASSIGN_OR_RETURN(group.hosts, Introduce(options, tables, *links->transport, deadline));
   }
+  group.tables = std::move(tables);
   if (observer == nullptr && options.size > 1) {
     observer = MakeRecorder(options, std::string(links->transport->name()));
   }
@@ -232,6 +234,7 @@ absl::StatusOr<std::unique_ptr<Communicator>> Communicator::Form(int color, int 
     part.hosts.push_back(group().hosts[member]);
   }
   part.pins = pins_;
+  part.tables = tables_;
   part.observer = observer_;
   part.connector = connector_;
   part.backends = std::move(links->backends);

@@ -19,6 +19,7 @@
 #include "plinth/comm/store/store.h"
 #include "plinth/comm/testing/collective_cases.h"
 #include "plinth/comm/testing/ranks.h"
+#include "plinth/comm/tuner/table.h"
 #include "plinth/hardware/base/status_matchers.h"
 #include "plinth/hardware/tensor/dtype.h"
 
@@ -261,6 +262,33 @@ TEST_P(CommunicatorProcess, RanksWithOtherAlgorithmsAreToldSo) {
     EXPECT_EQ(outcome.report,
               "FAILED_PRECONDITION: the ranks were told to use different algorithms "
               "(PLINTH_COMM_ALGORITHM): rank 2 \"all_reduce=ring\", rank 0 \"auto\"");
+  }
+}
+
+TEST_P(CommunicatorProcess, RanksWithOtherTablesAreToldSo) {
+  const std::string folder = std::getenv("TEST_TMPDIR");
+  const auto write = [&](const std::string& name, double alpha_us) {
+    CostTable table = DefaultTable(Name());
+    table.model.local.alpha_us = alpha_us;
+    std::ofstream(folder + name) << "# measured\n" << FormatTable(table);
+    return folder + name;
+  };
+  // What is in the files counts, not what they are called.
+  const std::string tables[] = {write("/a", 5), write("/b", 5), write("/c", 6)};
+  for (const int size : {2, 3}) {
+    const int port = FreePort();
+    const auto outcomes = RunProcesses(size, [&](int rank) -> std::string {
+      CommOptions options = LocalOptions(rank, size, port, GetParam(), absl::Seconds(20));
+      options.tuning = tables[rank];
+      return Communicator::Create(options).status().ToString();
+    });
+    for (const RankOutcome& outcome : outcomes) {
+      EXPECT_EQ(outcome.report,
+                size == 2 ? "OK"
+                          : absl::StrCat("FAILED_PRECONDITION: the ranks have different tables to "
+                                         "choose by (PLINTH_COMM_TUNING): rank 2 \"",
+                                         tables[2], "\", rank 0 \"", tables[0], "\""));
+    }
   }
 }
 

@@ -18,10 +18,12 @@ namespace {
 // Longer choices are compared by their hash and shown cut.
 constexpr size_t kShownBytes = 400;
 
-// Plain bytes; the choice of algorithms follows.
+// Plain bytes; the choice of algorithms follows, cut, and then the names of the tables, cut.
 struct Head {
   uint64_t host;
   uint64_t choice_hash;
+  uint64_t tables_hash;
+  uint64_t choice_bytes;
 };
 
 // Equal for ranks that share memory and a network: one boot of one kernel, one namespace of
@@ -39,18 +41,29 @@ std::string_view ChoiceOf(const CommOptions& options) {
   return options.algorithm.empty() ? std::string_view("auto") : options.algorithm;
 }
 
-std::string_view ChoiceIn(std::span<const std::byte> note) {
-  return {reinterpret_cast<const char*>(note.data()) + sizeof(Head), note.size() - sizeof(Head)};
+// What follows the head, for people.
+struct Shown {
+  std::string choice;
+  std::string tables;
+};
+
+Shown ShownIn(const Head& head, std::span<const std::byte> note) {
+  const std::string_view text(reinterpret_cast<const char*>(note.data()) + sizeof(Head),
+                              note.size() - sizeof(Head));
+  const size_t cut = std::min<size_t>(head.choice_bytes, text.size());
+  return {std::string(text.substr(0, cut)), std::string(text.substr(cut))};
 }
 
 }  // namespace
 
-absl::StatusOr<std::vector<uint64_t>> Introduce(const CommOptions& options, Transport& transport,
-                                                absl::Time deadline) {
+absl::StatusOr<std::vector<uint64_t>> Introduce(const CommOptions& options, const TableSet& tables,
+                                                Transport& transport, absl::Time deadline) {
   const std::string_view choice = ChoiceOf(options);
-  const Head own{HostKey(), Fnv1a(choice)};
+  const std::string_view shown = choice.substr(0, kShownBytes);
+  const Head own{HostKey(), Fnv1a(choice), tables.Hash(), shown.size()};
   std::string note(reinterpret_cast<const char*>(&own), sizeof(own));
-  note.append(choice.substr(0, kShownBytes));
+  note.append(shown);
+  note.append(options.tuning.substr(0, kShownBytes));
 
   std::vector<std::span<const std::byte>> notes;
   if (auto failure = transport.Announce(std::as_bytes(std::span(note)), notes, deadline)) {
@@ -68,11 +81,19 @@ absl::StatusOr<std::vector<uint64_t>> Introduce(const CommOptions& options, Tran
     }
     std::memcpy(&heads[rank], notes[rank].data(), sizeof(Head));
     hosts.push_back(heads[rank].host);
-    if (heads[rank].choice_hash == heads[0].choice_hash) continue;
-    return absl::FailedPreconditionError(absl::StrCat(
-        "the ranks were told to use different algorithms (PLINTH_COMM_ALGORITHM): rank ", rank,
-        " \"", std::string(ChoiceIn(notes[rank])), "\", rank 0 \"", std::string(ChoiceIn(notes[0])),
-        "\""));
+    const Shown theirs = ShownIn(heads[rank], notes[rank]), first = ShownIn(heads[0], notes[0]);
+    const auto differ = [&](const char* what, const std::string& a, const std::string& b) {
+      return absl::FailedPreconditionError(
+          absl::StrCat(what, ": rank ", rank, " \"", a, "\", rank 0 \"", b, "\""));
+    };
+    if (heads[rank].choice_hash != heads[0].choice_hash) {
+      return differ("the ranks were told to use different algorithms (PLINTH_COMM_ALGORITHM)",
+                    theirs.choice, first.choice);
+    }
+    if (heads[rank].tables_hash != heads[0].tables_hash) {
+      return differ("the ranks have different tables to choose by (PLINTH_COMM_TUNING)",
+                    theirs.tables, first.tables);
+    }
   }
   return hosts;
 }

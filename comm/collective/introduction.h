@@ -9,13 +9,15 @@
 #include "absl/time/time.h"
 #include "plinth/comm/rendezvous/options.h"
 #include "plinth/comm/transport/transport.h"
+#include "plinth/comm/tuner/table_set.h"
 
 namespace plinth::comm {
 
 // Called by every rank; returns GroupInfo::hosts. kFailedPrecondition, the same line on every rank,
-// when they were not given one choice of algorithms: they would wait for each other's messages.
-absl::StatusOr<std::vector<uint64_t>> Introduce(const CommOptions& options, Transport& transport,
-                                                absl::Time deadline);
+// when they were not given one choice of algorithms, or not the same tables to choose by: they
+// would wait for each other's messages.
+absl::StatusOr<std::vector<uint64_t>> Introduce(const CommOptions& options, const TableSet& tables,
+                                                Transport& transport, absl::Time deadline);
 
 }  // namespace plinth::comm
 

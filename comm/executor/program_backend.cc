@@ -56,10 +56,10 @@ absl::StatusOr<Pins> PinsOf(std::string_view text) {
   return pins;
 }
 
-ProgramBackend::ProgramBackend(Transport* transport, Pins pins, int ranks_per_host)
+ProgramBackend::ProgramBackend(Transport* transport, CostTable table, Pins pins, int ranks_per_host)
     : transport_(*transport),
       ranks_per_host_(ranks_per_host),
-      tuner_(DefaultTable(transport->name()), std::move(pins)),
+      tuner_(std::move(table), std::move(pins)),
       executor_(transport) {}
 
 bool ProgramBackend::Takes(const CollectiveCall& call) const { return HasProgram(call.print.op); }

@@ -16,6 +16,7 @@
 #include "plinth/comm/program/program.h"
 #include "plinth/comm/transport/transport.h"
 #include "plinth/comm/tuner/choice.h"
+#include "plinth/comm/tuner/table.h"
 
 namespace plinth::comm {
 
@@ -26,9 +27,9 @@ absl::StatusOr<Pins> PinsOf(std::string_view text);
 // A program is generated when an operation first needs it, and kept. Used by one thread at a time.
 class ProgramBackend final : public Backend {
  public:
-  // The transport outlives it. `pins` are the algorithms that the user insists on, `ranks_per_host`
-  // is what GroupInfo says.
-  ProgramBackend(Transport* transport, Pins pins, int ranks_per_host);
+  // The transport outlives it. `pins` are the algorithms that the user insists on, the others are
+  // chosen by `table`; `ranks_per_host` is what GroupInfo says.
+  ProgramBackend(Transport* transport, CostTable table, Pins pins, int ranks_per_host);
 
   std::string_view name() const override { return "program"; }
   bool Takes(const CollectiveCall& call) const override;

@@ -80,6 +80,7 @@ absl::Status ReadExtras(const EnvironmentValues& values, CommOptions& options) {
     ASSIGN_OR_RETURN(options.tcp_streams, values.Number("PLINTH_TCP_STREAMS", 1, kMostTcpStreams));
   }
   options.algorithm = values.Text("PLINTH_COMM_ALGORITHM");
+  options.tuning = values.Text("PLINTH_COMM_TUNING");
   const std::string timeout = values.Text("PLINTH_COMM_TIMEOUT");
   if (!timeout.empty() && (!absl::ParseDuration(timeout, &options.timeout) ||
                            options.timeout <= absl::ZeroDuration())) {

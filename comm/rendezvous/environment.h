@@ -9,6 +9,8 @@
 //   PLINTH_SOCKET_IFNAME   interfaces of the tcp transport, see net/interface.h
 //   PLINTH_TCP_STREAMS     connections for data between two ranks, 1 to 16
 //   PLINTH_NCCL_LIBRARY    file name of NCCL, libnccl.so.2 by default
+//   PLINTH_COMM_ALGORITHM  "ring", or "all_reduce=ring:16,broadcast=double_tree"
+//   PLINTH_COMM_TUNING     files of measured tables, by commas, that algorithms are chosen by
 //   PLINTH_COMM_TIMEOUT    "60s", "5m"
 #ifndef PLINTH_COMM_RENDEZVOUS_ENVIRONMENT_H_
 #define PLINTH_COMM_RENDEZVOUS_ENVIRONMENT_H_

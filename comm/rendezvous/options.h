@@ -56,6 +56,9 @@ struct CommOptions {
   // ("all_reduce=ring:16,broadcast=double_tree", see comm/tuner/choice.h); empty or "auto" leaves
   // the choice to cost. Equal on all ranks.
   std::string algorithm;
+  // Files of measured tables that the choice goes by, separated by commas, one for each transport
+  // (see comm/tuner/table.h); built in ones for the rest. Equal in content on all ranks.
+  std::string tuning;
   // Names this group among those formed through one store.
   std::string group = "world";
 
