@@ -89,11 +89,38 @@ absl::Status ParseNumbers(const BenchFlags& flags, BenchConfig& config) {
   return absl::OkStatus();
 }
 
+absl::StatusOr<std::vector<std::string>> ParseTransports(const std::string& text) {
+  if (text == "auto") return std::vector<std::string>{"auto"};
+  // Not those that need a launcher or a GPU.
+  if (text == "all") return std::vector<std::string>{"shm", "tcp", "mem"};
+  ASSIGN_OR_RETURN(std::vector<std::string> names,
+                   ParseNames("transport", text, {"shm", "tcp", "mem", "mpi", "nccl"}));
+  // mem comes last: its ranks are threads of rank 0, which the other processes do not wait for.
+  std::stable_partition(names.begin(), names.end(),
+                        [](const std::string& name) { return name != "mem"; });
+  return names;
+}
+
+// Which path the other library takes follows from ours, and it has one for the whole run.
+absl::Status ParseVersus(const BenchFlags& flags, BenchConfig& config) {
+  if (flags.vs.empty()) return absl::OkStatus();
+  if (flags.vs != "mpi" && flags.vs != "gloo") return Wrong("vs", flags.vs, "mpi or gloo");
+  config.versus = flags.vs == "mpi" ? Versus::kMpi : Versus::kGloo;
+  const std::string& transport = config.transports.front();
+  if (config.transports.size() == 1 && transport != "mem" && transport != "nccl") {
+    return absl::OkStatus();
+  }
+  return Wrong("transport", flags.transport,
+               absl::StrCat("one of auto, shm, tcp and mpi beside --vs=", flags.vs));
+}
+
 }  // namespace
 
 TransportKind TransportNamed(const std::string& name) {
   if (name == "shm") return TransportKind::kShm;
   if (name == "tcp") return TransportKind::kTcp;
+  if (name == "mpi") return TransportKind::kMpi;
+  if (name == "nccl") return TransportKind::kNccl;
   return TransportKind::kAuto;
 }
 
@@ -112,15 +139,7 @@ absl::StatusOr<BenchConfig> ParseBenchConfig(const BenchFlags& flags) {
                                                                              std::end(kReduceOps)),
                                                        reduce_name));
   ASSIGN_OR_RETURN(config.roots, ParseRoots(flags.root));
-  // mem comes last: its ranks are threads of rank 0, which the other processes do not wait for.
-  if (flags.transport == "auto") {
-    config.transports = {"auto"};
-  } else {
-    ASSIGN_OR_RETURN(config.transports,
-                     ParseNames("transport", flags.transport, {"shm", "tcp", "mem"}));
-    std::stable_partition(config.transports.begin(), config.transports.end(),
-                          [](const std::string& name) { return name != "mem"; });
-  }
+  ASSIGN_OR_RETURN(config.transports, ParseTransports(flags.transport));
   std::vector<std::string> algorithms = {"auto"};
   for (const Algorithm& algorithm : Algorithms()) algorithms.emplace_back(algorithm.name);
   ASSIGN_OR_RETURN(config.algorithms, ParseNames("algorithm", flags.algorithm, algorithms));
@@ -132,8 +151,7 @@ absl::StatusOr<BenchConfig> ParseBenchConfig(const BenchFlags& flags) {
     return Wrong("buffers", flags.buffers, "private or registered");
   }
   config.registered = flags.buffers == "registered";
-  if (!flags.vs.empty() && flags.vs != "mpi") return Wrong("vs", flags.vs, "mpi");
-  config.versus_mpi = flags.vs == "mpi";
+  RETURN_IF_ERROR(ParseVersus(flags, config));
   RETURN_IF_ERROR(ParseNumbers(flags, config));
   config.json = flags.json;
   config.probe = flags.probe;
@@ -168,6 +186,14 @@ std::vector<Shape> ShapesOf(const BenchConfig& config, BenchOp op, int ranks) {
     }
   }
   return shapes;
+}
+
+int64_t MostBytes(const BenchConfig& config, int ranks) {
+  int64_t most = 1;
+  for (const BenchOp op : config.ops) {
+    for (const Shape& shape : ShapesOf(config, op, ranks)) most = std::max(most, ShapeBytes(shape));
+  }
+  return most;
 }
 
 }  // namespace plinth::comm

@@ -8,12 +8,16 @@
 
 #include "absl/status/statusor.h"
 #include "plinth/comm/bench/cases/bench_op.h"
-#include "plinth/comm/bench/measure.h"
+#include "plinth/comm/bench/sweep/measure.h"
 #include "plinth/comm/reduce/reduce.h"
 #include "plinth/comm/rendezvous/options.h"
+#include "plinth/comm/tuner/table_set.h"
 #include "plinth/hardware/tensor/dtype.h"
 
 namespace plinth::comm {
+
+// The library that measures in turns with ours.
+enum class Versus { kNone, kMpi, kGloo };
 
 // As typed; lists are separated by commas and may be "all".
 struct BenchFlags {
@@ -46,15 +50,17 @@ struct BenchConfig {
   bool registered = false;
   bool out_of_place = true;
   bool in_place = true;
-  bool versus_mpi = false;
+  Versus versus = Versus::kNone;
   int ranks = 2;
   std::vector<int64_t> sizes;  // bytes, ascending
   MeasurePlan plan;
+  TableSet tables;  // that algorithms are chosen by
   bool json = false;
   bool probe = false;
 };
 
-// Of the names that --transport takes, but "mem", which is no kind of a launch's transport.
+// Of the names that --transport takes, but "mem", which is no kind of a launch's transport; kAuto
+// for any other.
 TransportKind TransportNamed(const std::string& name);
 
 // kInvalidArgument in one line that names the flag, what it holds and what it may hold.
@@ -63,6 +69,9 @@ absl::StatusOr<BenchConfig> ParseBenchConfig(const BenchFlags& flags);
 // The measured calls of one operation, each once: what its type, reduction, root and share can
 // be within the configuration. `ranks` is the size of the group.
 std::vector<Shape> ShapesOf(const BenchConfig& config, BenchOp op, int ranks);
+
+// The most that a buffer of any of them holds.
+int64_t MostBytes(const BenchConfig& config, int ranks);
 
 }  // namespace plinth::comm
 

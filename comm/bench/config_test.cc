@@ -58,13 +58,39 @@ TEST(BenchConfig, NamesTheFlagAndWhatItMayHold) {
   wrong(&BenchFlags::root, "-1", "--root: \"-1\", expected ranks from 0 or all");
   wrong(&BenchFlags::transport, "udp", "--transport: \"udp\", expected shm, tcp, mem");
   wrong(&BenchFlags::buffers, "pinned", "--buffers: \"pinned\", expected private or registered");
-  wrong(&BenchFlags::vs, "gloo", "--vs: \"gloo\", expected mpi");
+  wrong(&BenchFlags::vs, "ucx", "--vs: \"ucx\", expected mpi or gloo");
+  wrong(&BenchFlags::ranks, 0, "--ranks: \"0\", expected 1 to 64");
+  wrong(&BenchFlags::min_bytes, -1, "--min_bytes: \"-1\", expected 1 to");
   wrong(&BenchFlags::ranks, 65, "--ranks: \"65\", expected 1 to 64");
   wrong(&BenchFlags::min_bytes, 0, "--min_bytes: \"0\", expected 1 to");
   wrong(&BenchFlags::max_bytes, 4, "--max_bytes: \"4\", expected 8 to");
   wrong(&BenchFlags::factor, 1, "--factor: \"1\", expected 2 to");
   wrong(&BenchFlags::batches, 0, "--batches: \"0\", expected 1 to");
   wrong(&BenchFlags::batch_ms, -1, "--batch_ms: \"-1\", expected 0 to");
+}
+
+TEST(BenchConfig, ComparesOneTransportAtATime) {
+  BenchFlags flags;
+  flags.vs = "gloo";
+  flags.transport = "tcp";
+  ASSERT_OK_AND_ASSIGN(const BenchConfig config, ParseBenchConfig(flags));
+  EXPECT_EQ(config.versus, Versus::kGloo);
+  for (const char* transport : {"shm,tcp", "all", "mem", "nccl"}) {
+    flags.transport = transport;
+    EXPECT_THAT(ParseBenchConfig(flags).status(),
+                StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("beside --vs=gloo")));
+  }
+}
+
+TEST(BenchConfig, AllTransportsAreThoseThatNeedNothingElse) {
+  BenchFlags flags;
+  flags.transport = "all";
+  ASSERT_OK_AND_ASSIGN(BenchConfig config, ParseBenchConfig(flags));
+  EXPECT_THAT(config.transports, ElementsAre("shm", "tcp", "mem"));
+  flags.transport = "mpi,nccl";
+  ASSERT_OK_AND_ASSIGN(config, ParseBenchConfig(flags));
+  EXPECT_EQ(TransportNamed(config.transports[0]), TransportKind::kMpi);
+  EXPECT_EQ(TransportNamed(config.transports[1]), TransportKind::kNccl);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "plinth/comm/rendezvous/environment_values.h"
 #include "plinth/comm/rendezvous/options.h"
 
@@ -14,17 +15,24 @@ namespace plinth::comm {
 // form a group: each would run alone and report figures that look like those of all.
 absl::Status CheckPromisedRanks(const EnvironmentLookup& lookup, int seen);
 
-// Forks `ranks` processes that call `run` with options by which they find each other, waits for
-// all and returns the worst exit code; a process that a signal ended counts as 1. The meaning of
-// `base` besides rank, size and port is kept. Call it while no other thread runs.
-int SpawnRanks(int ranks, const CommOptions& base,
-               const std::function<int(const CommOptions& options)>& run);
+// Forks `ranks` processes that call `run` with options by which they find each other, and waits for
+// all. The meaning of `base` besides rank, size and port is kept. Ranks that still wait for one
+// that failed, or are not done `base.timeout` after rank 0, are ended; all are when this process
+// ends, however it does. Returns what the rank that failed first had to say, and how many more
+// did: one line for all. Call it while no other thread runs.
+absl::Status SpawnRanks(int ranks, const CommOptions& base,
+                        const std::function<absl::Status(const CommOptions& options)>& run);
 
 // Whether mpirun started this process.
 bool UnderMpirun(const EnvironmentLookup& lookup);
-// Replaces this process by `mpirun -n ranks` of itself with the same arguments. Returns only when
-// that fails: kNotFound, with what to install, when there is no mpirun.
-absl::Status ExecUnderMpirun(int ranks, char** argv);
+// Runs `mpirun -n ranks` of this program with the same arguments and returns its exit code. What
+// its ranks say to stderr is passed on, a line that several of them say once. mpirun ends when this
+// process does. kNotFound, with what to install: there is no mpirun.
+absl::StatusOr<int> RunUnderMpirun(int ranks, char** argv);
+
+// From now on this process is killed when the one that started it ends: a launcher's agent, say,
+// that was killed itself and leaves its ranks behind.
+void EndWithParent();
 
 }  // namespace plinth::comm
 

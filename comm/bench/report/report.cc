@@ -161,6 +161,10 @@ std::string TableHead(const RunInfo& info) {
     absl::StrAppend(&head, "# in turns with ", info.peer,
                     " on the same ranks; ratio is its time / ours, above 1: ours is faster\n");
   }
+  if (info.peer_binding_us > 0) {
+    absl::StrAppend(&head, "# its times hold what Python adds to each call: ",
+                    TimeText(info.peer_binding_us), " us, measured in a world of one\n");
+  }
   return head;
 }
 
@@ -177,7 +181,8 @@ std::string SectionHead(const RunInfo& info, const Row& row) {
     absl::StrAppend(&head, kShapeNames, names, names, probe_names, "  algorithm\n");
     absl::StrAppend(&head, kShapeUnits, units, units, probe_units, "\n");
   } else {
-    absl::StrAppend(&head, kShapeBlank, "              Plinth           Open MPI\n");
+    absl::StrAppend(&head, kShapeBlank, "              Plinth",
+                    absl::StrFormat("%19s\n", info.peer_title));
     absl::StrAppend(&head, kShapeNames, " place      time   busbw      time   busbw   ratio #wrong",
                     probe_names, "  algorithm\n");
     absl::StrAppend(&head, kShapeUnits, "            (us)  (GB/s)      (us)  (GB/s)               ",
@@ -240,6 +245,7 @@ std::string ToJson(const RunInfo& info, const std::vector<Row>& rows) {
       {"cpu_for_each_rank", info.plan.cpu_for_each_rank},
       {"buffers", info.buffers},
       {"peer", info.peer.empty() ? json::value(nullptr) : json::value(info.peer)},
+      {"peer_binding_us", info.peer_binding_us},
       {"batch_ms", absl::ToDoubleMilliseconds(info.plan.batch_length)},
       {"rows", row_values},
       {"average_busbw_gb_per_s", AverageBusBandwidth(rows)},

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "plinth/comm/bench/cases/bench_op.h"
-#include "plinth/comm/bench/measure.h"
+#include "plinth/comm/bench/sweep/measure.h"
 
 namespace plinth::comm {
 
@@ -41,6 +41,8 @@ struct RunInfo {
   int cpus = 0;                    // that rank 0 may use
   std::string buffers;             // "private" or "registered"
   std::string peer;                // "Open MPI v4.1.4"; empty without one
+  std::string peer_title;          // above its columns: "Open MPI"
+  double peer_binding_us = 0;      // of each of its calls; see Peer::binding_us
   bool probe = false;
   MeasurePlan plan;
 };

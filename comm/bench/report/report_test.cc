@@ -12,10 +12,12 @@ namespace plinth::comm {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 RunInfo TwoRanks(std::string peer) {
   RunInfo info{.ranks = 2, .hosts = {"box"}, .cpus = 2, .buffers = "private"};
   info.peer = std::move(peer);
+  info.peer_title = "Open MPI";
   return info;
 }
 
@@ -83,6 +85,17 @@ TEST(Report, ComparesLineByLine) {
       HasSubstr("   in      1000    6.00         -       -       -      0    6.00   100%  ring"));
   EXPECT_THAT(TableFoot(info, {row}), HasSubstr("ratio to Open MPI v4: 2.00"));
   EXPECT_EQ(WrongElements({row}), 5);
+}
+
+TEST(Report, SaysWhatABindingCosts) {
+  RunInfo info = TwoRanks("gloo");
+  info.peer_title = "gloo";
+  EXPECT_THAT(TableHead(info), Not(HasSubstr("Python")));
+  info.peer_binding_us = 18.7;
+  EXPECT_THAT(TableHead(info), HasSubstr("what Python adds to each call: 18.7 us"));
+  EXPECT_THAT(SectionHead(info, FourRankRow()), HasSubstr("Plinth               gloo\n"));
+  const boost::json::value json = boost::json::parse(ToJson(info, {}));
+  EXPECT_EQ(json.at("peer_binding_us").as_double(), 18.7);
 }
 
 TEST(Report, JsonHoldsTheSameFigures) {

@@ -11,7 +11,6 @@
 #include "plinth/comm/program/program.h"
 #include "plinth/comm/reduce/reduce.h"
 #include "plinth/comm/tuner/choice.h"
-#include "plinth/comm/tuner/table.h"
 #include "plinth/hardware/tensor/dtype.h"
 
 namespace plinth::comm {
@@ -69,24 +68,15 @@ bool CanPin(const std::string& algorithm, BenchOp op) {
   return kind.has_value() && found != nullptr && found->Supports(*kind);
 }
 
-Pins PinsFor(const std::string& algorithm) {
-  Pins pins;
-  if (algorithm == "auto") return pins;
-  for (const BenchOp op : AllBenchOps()) {
-    if (CanPin(algorithm, op)) pins[*ProgramOp(op)] = Pin{algorithm};
-  }
-  return pins;
-}
-
-std::string ChosenAlgorithm(const std::string& transport, const std::string& algorithm,
+std::string ChosenAlgorithm(const std::string& transport, const TableSet& tables, const Pins& pins,
                             const Shape& shape) {
   const std::optional<OpKind> op = ProgramOp(shape.op);
   if (!op.has_value()) return "-";
   if (TravelsInNote(shape)) return "note";
-  if (algorithm == "auto" && SharesMemory(transport)) return std::string(kDirect);
-  Tuner tuner(DefaultTable(transport), PinsFor(algorithm));
+  if (pins.empty() && SharesMemory(transport)) return std::string(kDirect);
+  Tuner tuner(tables.For(transport), pins);
   const absl::StatusOr<Choice> choice = tuner.Choose(QuestionOf(*op, transport, shape));
-  if (!choice.ok()) return algorithm;
+  if (!choice.ok()) return "-";
   const std::string name(choice->algorithm);
   return choice->slices == 1 ? name : absl::StrCat(name, ":", choice->slices);
 }
@@ -120,7 +110,7 @@ absl::StatusOr<std::string> ExplainChoices(const BenchConfig& config) {
   std::string text;
   for (const std::string& name : config.transports) {
     const std::string transport = name == "auto" ? "shm" : name;
-    const Tuner tuner(DefaultTable(transport));
+    const Tuner tuner(config.tables.For(transport));
     for (const BenchOp op : config.ops) {
       const std::optional<OpKind> kind = ProgramOp(op);
       if (!kind.has_value()) continue;

@@ -120,10 +120,11 @@ absl::Status RunTune(const CommOptions& options, const std::string& path) {
   const std::string text =
       absl::StrCat("# Measured: ", one_host ? "local" : "remote",
                    " link, reducing. The rest is built in.\n", FormatTable(table));
+  // First to where it cannot fail: a measurement is not lost to a path that does not exist.
+  std::printf("%s", text.c_str());
   std::ofstream file(path, std::ios::trunc);
   file << text << std::flush;
   if (!file) return absl::UnavailableError(absl::StrCat(path, ": cannot be written"));
-  std::printf("%s", text.c_str());
   return absl::OkStatus();
 }
 

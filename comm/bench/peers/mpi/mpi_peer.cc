@@ -1,14 +1,16 @@
 #include "plinth/comm/bench/peers/mpi/mpi_peer.h"
 
-#include <unistd.h>
-
-#include <cerrno>
+#include <chrono>
 #include <climits>
 #include <cstdlib>
+#include <fstream>
+#include <set>
 
+#include "absl/status/status.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "plinth/comm/net/socket.h"
+#include "absl/strings/str_join.h"
 #include "plinth/hardware/base/status_macros.h"
 
 namespace plinth::comm {
@@ -23,14 +25,41 @@ int NumberFromEnvironment(const char* name, int otherwise) {
   return text != nullptr && absl::SimpleAtoi(text, &value) ? value : otherwise;
 }
 
+// What MPI reads when it starts. mpirun has set nothing of it unless its user did.
+void AskForTcp(bool one_host) {
+  constexpr int kKeepTheUsers = 0;
+  setenv("OMPI_MCA_pml", "ob1", kKeepTheUsers);
+  setenv("OMPI_MCA_btl", "self,tcp", kKeepTheUsers);
+  if (one_host) setenv("OMPI_MCA_btl_tcp_if_include", "lo", kKeepTheUsers);
+}
+
+// By what MPI has kept loaded: of the ways to move data, each a library of its own, it unloads
+// those that it does not use.
+absl::Status CheckOnlyTcp() {
+  std::ifstream maps("/proc/self/maps");
+  std::set<std::string> ways;
+  for (std::string line; std::getline(maps, line);) {
+    const std::string file = line.substr(line.rfind('/') + 1);
+    for (const char* kind : {"mca_btl_", "mca_pml_", "mca_mtl_"}) {
+      if (absl::StartsWith(file, kind)) ways.insert(file.substr(0, file.find('.')));
+    }
+  }
+  ways.erase("mca_btl_self");
+  if (ways == std::set<std::string>{"mca_btl_tcp", "mca_pml_ob1"}) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("--vs=mpi beside tcp: Open MPI moves data by ", absl::StrJoin(ways, ", "),
+                   ", want mca_btl_tcp, mca_pml_ob1 only: unset OMPI_MCA_btl and OMPI_MCA_pml"));
+}
+
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<MpiPeer>> MpiPeer::Start() {
+absl::StatusOr<std::unique_ptr<MpiPeer>> MpiPeer::Start(const MpiUse& use) {
   ASSIGN_OR_RETURN(MpiLibrary mpi, LoadMpi());
+  if (use.tcp) AskForTcp(use.one_host);
   int provided = 0;
-  RETURN_IF_ERROR(
-      MpiResult(mpi, mpi.Init_thread(nullptr, nullptr, kThreadFunneled, &provided), "start"));
-  std::unique_ptr<MpiPeer> peer(new MpiPeer(std::move(mpi)));
+  const int threads = use.any_thread ? kMpiThreadMultiple : kThreadFunneled;
+  RETURN_IF_ERROR(MpiResult(mpi, mpi.Init_thread(nullptr, nullptr, threads, &provided), "start"));
+  std::unique_ptr<MpiPeer> peer(new MpiPeer(std::move(mpi), use.tcp));
   const MpiLibrary& m = peer->mpi_;
   RETURN_IF_ERROR(
       MpiResult(m, m.Comm_set_errhandler(m.world, m.errors_return), "have errors returned"));
@@ -41,12 +70,15 @@ absl::StatusOr<std::unique_ptr<MpiPeer>> MpiPeer::Start() {
     return absl::FailedPreconditionError(absl::StrCat("mpirun announces ", announced, " ranks, ",
                                                       peer->version(), " sees ", peer->size_));
   }
+  if (use.tcp) RETURN_IF_ERROR(CheckOnlyTcp());
   return peer;
 }
 
 MpiPeer::~MpiPeer() { mpi_.Finalize(); }
 
-std::string MpiPeer::version() const { return mpi_.version.substr(0, mpi_.version.find(',')); }
+std::string MpiPeer::version() const {
+  return mpi_.version.substr(0, mpi_.version.find(',')) + (tcp_ ? " over tcp" : "");
+}
 
 MpiDatatype MpiPeer::TypeOf(DType dtype) const {
   switch (dtype) {
@@ -86,30 +118,6 @@ MpiOp MpiPeer::OpOf(ReduceOp op) const {
   }
 }
 
-absl::StatusOr<CommOptions> MpiPeer::Options() {
-  CommOptions options;
-  options.rank = rank_;
-  options.size = size_;
-  options.local_rank = NumberFromEnvironment("OMPI_COMM_WORLD_LOCAL_RANK", rank_);
-  options.local_size = NumberFromEnvironment("OMPI_COMM_WORLD_LOCAL_SIZE", size_);
-  struct Meeting {
-    int port;
-    char host[256];
-  } meeting = {};
-  if (rank_ == 0) {
-    ASSIGN_OR_RETURN(const Listener listener, Listen(0));
-    meeting.port = listener.port;  // free again at the end of this block
-    if (gethostname(meeting.host, sizeof(meeting.host) - 1) != 0) {
-      return absl::ErrnoToStatus(errno, "gethostname");
-    }
-  }
-  RETURN_IF_ERROR(MpiResult(mpi_, mpi_.Bcast(&meeting, sizeof(meeting), mpi_.byte, 0, mpi_.world),
-                            "tell the port"));
-  options.store_port = meeting.port;
-  if (options.local_size < options.size) options.store_host = meeting.host;
-  return options;
-}
-
 bool MpiPeer::Supports(const Shape& shape, bool in_place) const {
   if (ShapeBytes(shape) > INT_MAX) return false;  // MPI counts in int
   if (Reduces(shape.op) && (TypeOf(shape.dtype) == nullptr || OpOf(shape.reduce) == nullptr)) {
@@ -119,10 +127,14 @@ bool MpiPeer::Supports(const Shape& shape, bool in_place) const {
   return shape.op != BenchOp::kReduceScatter || !in_place;
 }
 
-absl::Status MpiPeer::Run(const Shape& shape, const CallBuffers& buffers) {
-  const int code = Call(shape, buffers);
-  if (code == kMpiSuccess) return absl::OkStatus();
-  return MpiResult(mpi_, code, std::string(BenchOpName(shape.op)));
+absl::StatusOr<double> MpiPeer::Run(const Shape& shape, const CallBuffers& buffers, int calls) {
+  RETURN_IF_ERROR(MpiResult(mpi_, mpi_.Barrier(mpi_.world), "wait for all ranks"));
+  const auto start = std::chrono::steady_clock::now();
+  for (int i = 0; i < calls; ++i) {
+    const int code = Call(shape, buffers);
+    if (code != kMpiSuccess) return MpiResult(mpi_, code, std::string(BenchOpName(shape.op)));
+  }
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
 int MpiPeer::Call(const Shape& shape, const CallBuffers& buffers) const {

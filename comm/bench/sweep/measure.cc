@@ -1,9 +1,10 @@
-#include "plinth/comm/bench/measure.h"
+#include "plinth/comm/bench/sweep/measure.h"
 
 #include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdint>
+#include <utility>
 
 #include "plinth/comm/call/buffer.h"
 #include "plinth/comm/reduce/reduce.h"
@@ -15,18 +16,15 @@ namespace plinth::comm {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-using Call = std::function<absl::Status()>;
 
 constexpr int kCalibrationCalls = 4;
 constexpr double kMostCallsPerBatch = 1e5;
 
 // The slowest rank's time, and whether any was disturbed, on all ranks.
-absl::StatusOr<BatchSample> TimeBatch(Communicator& comm, const Call& call, int calls) {
+absl::StatusOr<BatchSample> TimeBatch(Communicator& comm, const TimedCalls& call, int calls) {
   RETURN_IF_ERROR(comm.Barrier());
   const int64_t waited_before = perf::RunQueueWaitNs();
-  const Clock::time_point start = Clock::now();
-  for (int i = 0; i < calls; ++i) RETURN_IF_ERROR(call());
-  const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  ASSIGN_OR_RETURN(const double seconds, call(calls));
   const bool disturbed =
       perf::IsDisturbed(perf::RunQueueWaitNs() - waited_before, std::max(seconds, 1e-9));
   std::array<double, 2> worst = {seconds * 1e6 / calls, disturbed ? 1.0 : 0.0};
@@ -34,8 +32,9 @@ absl::StatusOr<BatchSample> TimeBatch(Communicator& comm, const Call& call, int 
   return BatchSample{worst[0], worst[1] > 0};
 }
 
-absl::StatusOr<int> CallsPerBatch(Communicator& comm, const Call& call, const MeasurePlan& plan) {
-  for (int i = 0; i < plan.warm_up_calls; ++i) RETURN_IF_ERROR(call());
+absl::StatusOr<int> CallsPerBatch(Communicator& comm, const TimedCalls& call,
+                                  const MeasurePlan& plan) {
+  if (plan.warm_up_calls > 0) RETURN_IF_ERROR(call(plan.warm_up_calls).status());
   if (plan.batch_length <= absl::ZeroDuration()) return 1;
   ASSIGN_OR_RETURN(const BatchSample sample, TimeBatch(comm, call, kCalibrationCalls));
   const double fit = absl::ToDoubleMicroseconds(plan.batch_length) / std::max(sample.us, 1e-3);
@@ -75,12 +74,20 @@ double MedianRatio(const std::vector<BatchSample>& ours, const std::vector<Batch
   return Summarize(ratios).median_us;
 }
 
+TimedCalls InLoop(std::function<absl::Status()> call) {
+  return [call = std::move(call)](int calls) -> absl::StatusOr<double> {
+    const Clock::time_point start = Clock::now();
+    for (int i = 0; i < calls; ++i) RETURN_IF_ERROR(call());
+    return std::chrono::duration<double>(Clock::now() - start).count();
+  };
+}
+
 absl::StatusOr<std::vector<std::vector<BatchSample>>> TimeInTurns(Communicator& comm,
-                                                                  std::span<const Call> calls,
+                                                                  std::span<const TimedCalls> calls,
                                                                   const MeasurePlan& plan) {
   CHECK_GE(plan.batches, 1);
   std::vector<int> per_batch;
-  for (const Call& call : calls) {
+  for (const TimedCalls& call : calls) {
     ASSIGN_OR_RETURN(const int count, CallsPerBatch(comm, call, plan));
     per_batch.push_back(count);
   }

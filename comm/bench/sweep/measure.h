@@ -1,6 +1,6 @@
 // How long calls take that all ranks make together: batches of calls, medians over batches.
-#ifndef PLINTH_COMM_BENCH_MEASURE_H_
-#define PLINTH_COMM_BENCH_MEASURE_H_
+#ifndef PLINTH_COMM_BENCH_SWEEP_MEASURE_H_
+#define PLINTH_COMM_BENCH_SWEEP_MEASURE_H_
 
 #include <functional>
 #include <span>
@@ -44,14 +44,19 @@ Timing Summarize(const std::vector<BatchSample>& samples);
 // are left out as above. REQUIRES: equally many of both, at least one.
 double MedianRatio(const std::vector<BatchSample>& ours, const std::vector<BatchSample>& theirs);
 
+// Makes so many calls in a row and returns the seconds that they took this rank.
+using TimedCalls = std::function<absl::StatusOr<double>(int calls)>;
+// Of calls in this process.
+TimedCalls InLoop(std::function<absl::Status()> call);
+
 // Times several ways of doing the same in turns, A B A B ..., so that all see the same machine.
 // Every rank calls it with the same calls in the same order; all get the same samples, by call.
 // Errors: those of the calls and of the communicator, by which ranks wait for each other before
 // each batch.
-absl::StatusOr<std::vector<std::vector<BatchSample>>> TimeInTurns(
-    Communicator& comm, std::span<const std::function<absl::Status()>> calls,
-    const MeasurePlan& plan);
+absl::StatusOr<std::vector<std::vector<BatchSample>>> TimeInTurns(Communicator& comm,
+                                                                  std::span<const TimedCalls> calls,
+                                                                  const MeasurePlan& plan);
 
 }  // namespace plinth::comm
 
-#endif  // PLINTH_COMM_BENCH_MEASURE_H_
+#endif  // PLINTH_COMM_BENCH_SWEEP_MEASURE_H_

@@ -1,10 +1,9 @@
-#include "plinth/comm/bench/measure.h"
+#include "plinth/comm/bench/sweep/measure.h"
 
 #include <string>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
-#include "plinth/comm/bench/probe.h"
 #include "plinth/comm/collective/communicator.h"
 #include "plinth/comm/testing/ranks.h"
 #include "plinth/hardware/base/status_matchers.h"
@@ -36,8 +35,8 @@ TEST(Measure, AllRanksGetTheSlowestRanksTimeOfEachCall) {
           if (comm.rank() == 2) std::this_thread::sleep_for(std::chrono::milliseconds(3));
           return absl::OkStatus();
         };
-        const std::function<absl::Status()> calls[] = {sleep_on_last_rank,
-                                                       [&] { return comm.Barrier(); }};
+        const TimedCalls calls[] = {InLoop(sleep_on_last_rank),
+                                    InLoop([&] { return comm.Barrier(); })};
         const MeasurePlan plan{.batches = 3, .batch_length = absl::Milliseconds(1)};
         const auto samples = TimeInTurns(comm, calls, plan);
         if (!samples.ok()) return samples.status().ToString();
@@ -52,18 +51,10 @@ TEST(Measure, AllRanksGetTheSlowestRanksTimeOfEachCall) {
 
 TEST(Measure, EndsWithTheErrorOfACall) {
   const auto reports = testing::RunThreads(2, absl::Seconds(20), [](Communicator& comm) {
-    const std::function<absl::Status()> calls[] = {
-        [] { return absl::UnavailableError("no such network"); }};
+    const TimedCalls calls[] = {InLoop([] { return absl::UnavailableError("no such network"); })};
     return std::string(TimeInTurns(comm, calls, MeasurePlan{}).status().message());
   });
   EXPECT_EQ(reports[0], "no such network");
-}
-
-TEST(Probe, MeasuresSmallAndOddSizes) {
-  ASSERT_OK_AND_ASSIGN(const auto probe, SharedMemoryProbe::Create(100001));
-  for (const int64_t bytes : {1, 200, 100001}) {
-    EXPECT_GT(probe->BusBandwidth(bytes, absl::Milliseconds(1)), 0);
-  }
 }
 
 }  // namespace
