@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
+#include "plinth/comm/call/rank_list.h"
 
 namespace plinth::comm {
 namespace {
@@ -52,8 +52,7 @@ absl::Status Verdict(const PeerFailure& failure, const Fingerprint& print, bool 
                      absl::Duration timeout, const GroupInfo* group, std::string_view more) {
   std::vector<int> named;
   for (const int rank : failure.ranks) named.push_back(WorldRank(rank, group));
-  const std::string ranks =
-      absl::StrCat(named.size() == 1 ? "rank " : "ranks ", absl::StrJoin(named, ", "));
+  const std::string ranks = RankList(named);
   if (failure.kind == PeerFailure::Kind::kAborted) {
     return absl::AbortedError(absl::StrCat("aborted by ", ranks, ": ", failure.detail));
   }

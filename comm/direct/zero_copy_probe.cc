@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
+#include "plinth/comm/call/rank_list.h"
 #include "plinth/comm/direct/geometry.h"
 #include "plinth/comm/direct/stream.h"
 #include "plinth/hardware/base/check.h"
@@ -26,7 +26,7 @@ absl::StatusOr<absl::Duration> ProbeAllReduce(Transport& transport, const Shared
   std::vector<std::span<const std::byte>> notes;
   if (auto failure = transport.Announce(std::as_bytes(std::span(&place, 1)), notes, deadline)) {
     return absl::UnavailableError(
-        absl::StrCat("ranks ", absl::StrJoin(failure->ranks, ", "), " did not come to the probe"));
+        absl::StrCat(RankList(failure->ranks), " did not come to the probe"));
   }
   const Share share = ShareOf(bytes, transport.rank(), size);
   std::vector<const void*> sources;

@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "plinth/comm/call/rank_list.h"
 #include "plinth/comm/doctor/median.h"
 #include "plinth/comm/transport/shm/process.h"
 
@@ -199,7 +200,7 @@ std::string GroupView::RankName(int rank) const { return absl::StrCat("rank ", W
 std::string GroupView::RankNames(const std::vector<int>& ranks) const {
   std::vector<int> names;
   for (const int rank : ranks) names.push_back(WorldRank(rank));
-  return absl::StrCat(names.size() == 1 ? "rank " : "ranks ", absl::StrJoin(names, ", "));
+  return RankList(names);
 }
 
 std::vector<int> GroupView::Missing() const {

@@ -8,7 +8,7 @@
 
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
+#include "plinth/comm/call/rank_list.h"
 #include "plinth/comm/program/print.h"
 #include "plinth/hardware/base/status_macros.h"
 
@@ -61,10 +61,6 @@ struct Memory {
   std::vector<Value> output;
   std::vector<Value> scratch;
 };
-
-std::string RankList(const std::vector<int>& ranks) {
-  return absl::StrCat(ranks.size() == 1 ? "rank " : "ranks ", absl::StrJoin(ranks, ", "));
-}
 
 // Runs all ranks' programs, round by round. `in_place`: with shared memory where there is some.
 class Interpreter {

@@ -1,7 +1,6 @@
 #include "plinth/comm/transport/mpi/connect.h"
 
 #include <cstdint>
-#include <functional>
 #include <utility>
 #include <vector>
 
@@ -10,6 +9,7 @@
 #include "plinth/comm/transport/mpi/channel.h"
 #include "plinth/comm/transport/mpi/library.h"
 #include "plinth/comm/transport/mpi/places.h"
+#include "plinth/hardware/base/hash.h"
 #include "plinth/hardware/base/status_macros.h"
 
 namespace plinth::comm {
@@ -62,7 +62,7 @@ absl::StatusOr<MpiComm> MakeGroup(const MpiLibrary& mpi, const CommOptions& opti
   RETURN_IF_ERROR(
       MpiResult(mpi, mpi.Group_incl(world, static_cast<int>(ranks.size()), ranks.data(), &members),
                 "list the group"));
-  const int tag = static_cast<int>(std::hash<std::string>{}(options.group) % kTags);
+  const int tag = static_cast<int>(Fnv1a(options.group) % kTags);
   RETURN_IF_ERROR(
       MpiResult(mpi, mpi.Comm_create_group(mpi.world, members, tag, &made), "make a communicator"));
   RETURN_IF_ERROR(

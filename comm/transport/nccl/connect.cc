@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
+#include "plinth/comm/call/rank_list.h"
 #include "plinth/comm/transport/nccl/backend.h"
 #include "plinth/comm/transport/nccl/gpu.h"
 #include "plinth/comm/transport/nccl/library.h"
@@ -89,8 +89,7 @@ absl::Status CheckNotices(const std::vector<Notice>& notices) {
 }
 
 absl::Status Describe(const PeerFailure& failure, const CommOptions& options) {
-  const std::string ranks = absl::StrCat(failure.ranks.size() == 1 ? "rank " : "ranks ",
-                                         absl::StrJoin(failure.ranks, ", "));
+  const std::string ranks = RankList(failure.ranks);
   switch (failure.kind) {
     case PeerFailure::Kind::kAborted:
       return absl::AbortedError(absl::StrCat("aborted by ", ranks, ": ", failure.detail));

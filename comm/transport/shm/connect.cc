@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
+#include "plinth/comm/call/rank_list.h"
 #include "plinth/comm/transport/mailbox/layout.h"
 #include "plinth/comm/transport/mailbox/mailbox.h"
 #include "plinth/comm/transport/shm/process.h"
@@ -81,8 +81,7 @@ absl::Status AwaitAll(const CommOptions& options, const MailboxView& view, const
     }
     if (missing.empty()) return absl::OkStatus();
     const std::string absent =
-        absl::StrCat(missing.size() == 1 ? "rank " : "ranks ", absl::StrJoin(missing, ", "),
-                     " did not join group ", options.group);
+        absl::StrCat(RankList(missing), " did not join group ", options.group);
     for (int rank = 0; rank < options.size; ++rank) {
       if (view.cell(rank).process_id.load() == 0 || IsAlive(view.cell(rank))) continue;
       // It may have died, or have given up waiting for those that are named first.

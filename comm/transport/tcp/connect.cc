@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
+#include "plinth/comm/call/rank_list.h"
 #include "plinth/comm/net/interface.h"
 #include "plinth/comm/net/socket.h"
 #include "plinth/comm/store/unique_id.h"
@@ -180,8 +181,7 @@ absl::Status AcceptHigher(const Listener& listener, const GroupMember& self,
     const absl::Status status = AcceptOne(listener, self, links, deadline);
     if (absl::IsDeadlineExceeded(status)) {
       return absl::DeadlineExceededError(
-          absl::StrCat(missing.size() == 1 ? "rank " : "ranks ", absl::StrJoin(missing, ", "),
-                       " did not connect to rank ", self.rank, " within ",
+          absl::StrCat(RankList(missing), " did not connect to rank ", self.rank, " within ",
                        absl::FormatDuration(options.timeout)));
     }
     RETURN_IF_ERROR(status);
