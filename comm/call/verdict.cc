@@ -14,6 +14,8 @@ absl::StatusCode CodeOf(PeerFailure::Kind kind) {
       return absl::StatusCode::kDeadlineExceeded;
     case PeerFailure::Kind::kAborted:
       return absl::StatusCode::kAborted;
+    case PeerFailure::Kind::kElsewhere:
+      return absl::StatusCode::kFailedPrecondition;
     default:
       return absl::StatusCode::kUnavailable;
   }
@@ -25,6 +27,8 @@ std::string ReasonOf(const PeerFailure& failure) {
       return failure.detail.empty() ? ": process is gone" : absl::StrCat(": ", failure.detail);
     case PeerFailure::Kind::kLeft:
       return ": it has left the group";
+    case PeerFailure::Kind::kElsewhere:
+      return ": it called something else";
     default:
       return "";
   }

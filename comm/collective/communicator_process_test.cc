@@ -116,6 +116,31 @@ TEST_P(CommunicatorProcess, AMismatchReadsTheSameOnEveryRank) {
   }
 }
 
+// Rank 1 sends to rank 2 what the others reduce; whoever comes later finds the other there.
+TEST_P(CommunicatorProcess, ASendThatMeetsACallOfTheGroupIsToldAtOnce) {
+  for (const int first : {1, 2}) {
+    const absl::Time start = absl::Now();
+    const auto outcomes = Run(3, absl::Seconds(20), [&](Communicator& comm) {
+      std::vector<float> values(8);
+      const Buffer buffer = BufferOf(std::span<float>(values));
+      if (!comm.Barrier().ok()) return std::string("barrier");
+      if (comm.rank() != first) absl::SleepFor(absl::Milliseconds(50));
+      return (comm.rank() == 1 ? comm.Send(buffer, 2) : comm.AllReduce(buffer)).ToString();
+    });
+    for (const int rank : {1, 2}) {
+      EXPECT_THAT(outcomes[rank].report,
+                  ::testing::MatchesRegex(
+                      "FAILED_PRECONDITION: rank 1 called send #1 .f32 x 8, to rank 2. at "
+                      "communicator_process_test.cc:[0-9]+, but rank 2 called all_reduce #2 "
+                      ".f32 x 8. at communicator_process_test.cc:[0-9]+"));
+    }
+    // It waits for rank 1, which never comes.
+    EXPECT_THAT(outcomes[0].report, HasSubstr("aborted by rank "));
+    EXPECT_THAT(outcomes[0].report, HasSubstr(outcomes[1].report.substr(21)));
+    EXPECT_LT(absl::Now() - start, absl::Seconds(5));
+  }
+}
+
 // Makes 20 calls, of which `rank` only makes the first few, then `ending`. Reports how long the
 // failed call took and what it said.
 std::string CallUntilEnding(Communicator& comm, int rank, void (*ending)(), size_t count = 1024) {

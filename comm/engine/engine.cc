@@ -341,6 +341,9 @@ absl::StatusOr<SharedMemory> CollectiveEngine::Allocate(CollectiveCall& call, in
 
 absl::Status CollectiveEngine::Failed(const PeerFailure& failure, const CollectiveCall& call,
                                       bool arriving) {
+  if (failure.kind == PeerFailure::Kind::kElsewhere) {
+    return Reported(absl::FailedPreconditionError(pairs_.DescribeGreeter(failure, MakeHead(call))));
+  }
   absl::Status status = Verdict(failure, call.print, arriving, call.timeout, &group_,
                                 arriving ? LastCallOf(failure) : std::string());
   return Reported(std::move(status));

@@ -10,9 +10,6 @@
 namespace plinth::comm {
 namespace {
 
-// Larger than any length of a note, so that a peer that is elsewhere is not taken for a sender.
-constexpr uint32_t kMagic = 0x72696170;
-
 bool Matches(const Fingerprint& send, const Fingerprint& receive) {
   return send.count == receive.count && send.dtype == receive.dtype &&
          send.sequence == receive.sequence;
@@ -56,27 +53,21 @@ void PairRunner::Number(PairCalls& calls) {
       if (peer.own_prints.empty()) peer.own.head = MakeHead(call);
       peer.own_prints.push_back(call.print);
       ++(op == OpKind::kSend ? peer.own.sends : peer.own.receives);
-      peer.own.magic = kMagic;
     }
   }
   std::erase_if(peers_, [&](const Peer& peer) { return peer.rank == transport_.rank(); });
 }
 
 PairRunner::Outcome PairRunner::Agree(const PairCalls& calls, absl::Time deadline) {
-  sends_.clear();
-  receives_.clear();
-  for (Peer& peer : peers_) {
-    sends_.push_back({peer.rank, &peer.own, sizeof(Greeting)});
-    receives_.push_back({peer.rank, &peer.theirs, sizeof(Greeting)});
+  greetings_.clear();
+  for (const Peer& peer : peers_) {
+    greetings_.push_back({peer.rank, std::as_bytes(std::span(&peer.own, 1)), {}});
   }
-  if (auto failure = transport_.Exchange(sends_, receives_, deadline)) {
+  if (auto failure = transport_.Greet(greetings_, deadline)) {
     return Failed(*std::move(failure), true);
   }
-  for (const Peer& peer : peers_) {
-    std::string mismatch = CompareGreetings(peer);
-    if (!mismatch.empty()) return {{}, peer.first_call, false, std::move(mismatch)};
-    heads_[peer.rank] = peer.theirs.head;
-  }
+  Outcome greeted = ReadGreetings();
+  if (!greeted.mismatch.empty()) return greeted;
   sends_.clear();
   receives_.clear();
   for (Peer& peer : peers_) {
@@ -96,6 +87,25 @@ PairRunner::Outcome PairRunner::Agree(const PairCalls& calls, absl::Time deadlin
   for (const Peer& peer : peers_) {
     std::string mismatch = ComparePrints(peer);
     if (!mismatch.empty()) return {{}, peer.first_call, false, std::move(mismatch)};
+  }
+  return {};
+}
+
+PairRunner::Outcome PairRunner::ReadGreetings() {
+  for (size_t i = 0; i < peers_.size(); ++i) {
+    Peer& peer = peers_[i];
+    const std::span<const std::byte> note = greetings_[i].theirs;
+    std::string mismatch;
+    if (note.size() == sizeof(PairNote)) {
+      std::memcpy(&peer.theirs, note.data(), sizeof(PairNote));
+      mismatch = CompareNotes(peer);
+    } else {
+      mismatch = absl::StrCat(RankText(peer.rank, &group_), " came to ",
+                              ToString(peer.own.head, group_), " with a note of ", note.size(),
+                              " bytes that is not of this version of the library");
+    }
+    if (!mismatch.empty()) return {{}, peer.first_call, false, std::move(mismatch)};
+    heads_[peer.rank] = peer.theirs.head;
   }
   return {};
 }
@@ -131,39 +141,46 @@ PairRunner::Outcome PairRunner::Move(const PairCalls& calls, absl::Time deadline
 }
 
 PairRunner::Outcome PairRunner::Failed(PeerFailure failure, bool arriving) const {
-  size_t call = 0;
-  for (const Peer& peer : peers_) {
-    if (peer.rank == failure.ranks.front()) call = peer.first_call;
+  const auto peer = std::find_if(peers_.begin(), peers_.end(),
+                                 [&](const Peer& p) { return p.rank == failure.ranks.front(); });
+  const size_t call = peer == peers_.end() ? 0 : peer->first_call;
+  if (failure.kind == PeerFailure::Kind::kElsewhere) {
+    NoteHead head;
+    std::memcpy(&head, failure.detail.data(), std::min(failure.detail.size(), sizeof(head)));
+    return {{}, call, false, TellCrossing(transport_.rank(), peer->own, peer->rank, head)};
   }
   return {std::move(failure), call, arriving, ""};
 }
 
-std::string PairRunner::Tell(int rank, const Greeting& greeting, const Fingerprint& print,
-                             int other) const {
+std::string PairRunner::DescribeGreeter(const PeerFailure& failure, const NoteHead& own) const {
+  PairNote note;
+  std::memcpy(&note, failure.detail.data(), std::min(failure.detail.size(), sizeof(note)));
+  return TellCrossing(failure.ranks.front(), note, transport_.rank(), own);
+}
+
+std::string PairRunner::TellCrossing(int pair_rank, const PairNote& note, int group_rank,
+                                     const NoteHead& head) const {
+  return absl::StrCat(Tell(pair_rank, note, group_rank), ", but ", RankText(group_rank, &group_),
+                      " called ", ToString(head, group_));
+}
+
+std::string PairRunner::Tell(int rank, const PairNote& note, int other) const {
   const std::string who = absl::StrCat(RankText(rank, &group_), " called ");
-  NoteHead head = greeting.head;
-  if (greeting.sends + greeting.receives == 1) {
-    head.print = print;
-    return absl::StrCat(who, ToString(head, group_));
-  }
+  const NoteHead& head = note.head;
+  if (note.sends + note.receives == 1) return absl::StrCat(who, ToString(head, group_));
   const std::string_view file(head.file, strnlen(head.file, sizeof(head.file)));
-  return absl::StrCat(who, "exchange #", print.sequence, " with ",
-                      CountText(greeting.sends, "send"), " to and ",
-                      CountText(greeting.receives, "receive"), " from ", RankText(other, &group_),
+  return absl::StrCat(who, "exchange #", head.print.sequence, " with ",
+                      CountText(note.sends, "send"), " to and ",
+                      CountText(note.receives, "receive"), " from ", RankText(other, &group_),
                       SiteText(file, head.line));
 }
 
 // Both ranks write the same line, as each puts the lower rank first.
-std::string PairRunner::CompareGreetings(const Peer& peer) const {
+std::string PairRunner::CompareNotes(const Peer& peer) const {
   const int self = transport_.rank();
-  if (peer.theirs.magic != kMagic) {
-    return absl::StrCat(RankText(self, &group_), " called ", ToString(peer.own.head, group_),
-                        ", but ", RankText(peer.rank, &group_),
-                        " called an operation of the whole group");
-  }
   if (peer.own.sends == peer.theirs.receives && peer.own.receives == peer.theirs.sends) return "";
-  const std::string own = Tell(self, peer.own, peer.own.head.print, peer.rank);
-  const std::string theirs = Tell(peer.rank, peer.theirs, peer.theirs.head.print, self);
+  const std::string own = Tell(self, peer.own, peer.rank);
+  const std::string theirs = Tell(peer.rank, peer.theirs, self);
   return self < peer.rank ? absl::StrCat(own, ", but ", theirs)
                           : absl::StrCat(theirs, ", but ", own);
 }
@@ -182,10 +199,10 @@ std::string PairRunner::ComparePrints(const Peer& peer) const {
           own_sends ? peer.their_prints[receives + i] : peer.own_prints[sends + i];
       if (Matches(send, receive)) continue;
       const auto tell = [&](bool own, const Fingerprint& print) {
-        Greeting greeting = own ? peer.own : peer.theirs;
-        greeting.head.print = print;
+        NoteHead head = own ? peer.own.head : peer.theirs.head;
+        head.print = print;
         return absl::StrCat(RankText(own ? self : peer.rank, &group_), " called ",
-                            ToString(greeting.head, group_));
+                            ToString(head, group_));
       };
       return absl::StrCat(tell(own_sends, send), ", but ", tell(!own_sends, receive));
     }

@@ -53,31 +53,37 @@ class PairRunner {
   Outcome Agree(const PairCalls& calls, absl::Time deadline);
   Outcome Move(const PairCalls& calls, absl::Time deadline);
 
+  // One line about a rank that greets this one, which is at an operation of the whole group;
+  // `failure` is kElsewhere. That rank says the same.
+  std::string DescribeGreeter(const PeerFailure& failure, const NoteHead& own) const;
+
  private:
-  // What two ranks show each other first; followed by a fingerprint for each call when there are
-  // several.
-  struct Greeting {
-    uint32_t magic = 0;
+  // By what two ranks greet each other; followed by a fingerprint for each call when there are
+  // several. Plain bytes on the wire: no padding.
+  struct PairNote {
+    NoteHead head;
     int32_t sends = 0;  // of the one who greets to the other
     int32_t receives = 0;
-    uint32_t unused = 0;
-    NoteHead head;
   };
-  static_assert(sizeof(Greeting) == 80);
+  static_assert(sizeof(PairNote) == 72 && sizeof(PairNote) <= kMostGreetingBytes);
   struct Peer {
     int rank = 0;
     size_t first_call = 0;
-    Greeting own;
-    Greeting theirs;
+    PairNote own;
+    PairNote theirs;
     std::vector<Fingerprint> own_prints;  // sends, then receives
     std::vector<Fingerprint> their_prints;
   };
 
   Peer& PeerOf(int rank, size_t call);
   Outcome Failed(PeerFailure failure, bool arriving) const;
-  std::string CompareGreetings(const Peer& peer) const;
+  // Takes what the peers showed. Returns what is wrong with it.
+  Outcome ReadGreetings();
+  std::string CompareNotes(const Peer& peer) const;
   std::string ComparePrints(const Peer& peer) const;
-  std::string Tell(int rank, const Greeting& greeting, const Fingerprint& print, int other) const;
+  std::string Tell(int rank, const PairNote& note, int other) const;
+  std::string TellCrossing(int pair_rank, const PairNote& note, int group_rank,
+                           const NoteHead& head) const;
 
   Transport& transport_;
   const GroupInfo& group_;
@@ -85,6 +91,7 @@ class PairRunner {
   std::vector<uint64_t> sequences_;  // by peer: of calls between it and this rank
   // Reused between calls.
   std::vector<Peer> peers_;
+  std::vector<Greeting> greetings_;  // by peer
   std::vector<SendPart> sends_;
   std::vector<ReceivePart> receives_;
 };

@@ -173,6 +173,41 @@ TEST(Mismatches, SendsAndReceivesThatDoNotMatchShowBothSides) {
                              "1")));
 }
 
+TEST(Mismatches, ASendThatMeetsACallOfTheGroupIsToldAtOnce) {
+  using Call = std::function<absl::Status(Communicator&, std::vector<float>&)>;
+  const struct {
+    Call call;  // of rank 1
+    std::string text;
+  } cases[] = {
+      {[](Communicator& c, std::vector<float>& v) { return c.Send(Floats(v), 0); },
+       "send #1 (f32 x 8, to rank 0)"},
+      {[](Communicator& c, std::vector<float>& v) { return c.Receive(Floats(v), 0); },
+       "receive #1 (f32 x 8, from rank 0)"},
+      {[](Communicator& c, std::vector<float>& v) {
+         const SendTo sends[] = {{0, Floats(v)}, {0, Floats(v)}};
+         return c.Exchange(sends, {});
+       },
+       "exchange #1 with 2 sends to and 0 receives from rank 0"},
+  };
+  for (const auto& test : cases) {
+    for (const int first : {0, 1}) {
+      const absl::Time start = absl::Now();
+      EXPECT_THAT(RunThreads(2, kTimeout,
+                             [&](Communicator& comm) {
+                               std::vector<float> values(8);
+                               if (comm.rank() != first) absl::SleepFor(absl::Milliseconds(50));
+                               const absl::Status status = comm.rank() == 1
+                                                               ? test.call(comm, values)
+                                                               : comm.AllReduce(Floats(values));
+                               return WithoutSites(status.ToString());
+                             }),
+                  Each("FAILED_PRECONDITION: rank 1 called " + test.text +
+                       ", but rank 0 called all_reduce #1 (f32 x 8)"));
+      EXPECT_LT(absl::Now() - start, absl::Seconds(5));
+    }
+  }
+}
+
 // A rank that does not come is named with the call, and with what it called last.
 TEST(LateRanks, AreNamedWithTheirLastCall) {
   const auto reports = RunThreads(4, absl::Milliseconds(200), [](Communicator& comm) {

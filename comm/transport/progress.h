@@ -37,6 +37,8 @@ class ExchangeProgress {
 
   bool AllDone() const { return !AnyOpen(sends_, sent_) && !AnyOpen(receives_, received_); }
 
+  bool ReceiveOpen(size_t i) const { return received_[i] < receives_[i].bytes; }
+
   // Peers of open parts, ascending.
   std::vector<int> OpenSends() const { return OpenPeers(sends_, sent_); }
   std::vector<int> OpenReceives() const { return OpenPeers(receives_, received_); }

@@ -1,30 +1,9 @@
 #include "plinth/comm/transport/transport.h"
 
-#include <algorithm>
-#include <cstring>
-
+#include "plinth/comm/transport/note_frame.h"
 #include "plinth/hardware/base/check.h"
 
 namespace plinth::comm {
-namespace {
-
-// A frame begins with the note's length. Most notes fit the first part, sent at once; what is
-// longer follows once the reader knows its length.
-constexpr size_t kFrameBytes = sizeof(uint32_t) + kMostNoteBytes;
-constexpr size_t kFirstPartBytes = 128;
-
-size_t LengthOf(const std::byte* frame) {
-  uint32_t length;
-  std::memcpy(&length, frame, sizeof(length));
-  return std::min<size_t>(length, kMostNoteBytes);
-}
-
-int64_t RestOf(const std::byte* frame) {
-  const size_t bytes = sizeof(uint32_t) + LengthOf(frame);
-  return bytes <= kFirstPartBytes ? 0 : static_cast<int64_t>(bytes - kFirstPartBytes);
-}
-
-}  // namespace
 
 std::optional<PeerFailure> Transport::Announce(std::span<const std::byte> note,
                                                std::vector<std::span<const std::byte>>& notes,
@@ -32,10 +11,8 @@ std::optional<PeerFailure> Transport::Announce(std::span<const std::byte> note,
   CHECK_LE(note.size(), kMostNoteBytes);
   note_frames_.resize(kFrameBytes * size());
   const auto frame = [this](int rank) { return note_frames_.data() + kFrameBytes * rank; };
-  const uint32_t length = static_cast<uint32_t>(note.size());
   std::byte* own = frame(rank());
-  std::memcpy(own, &length, sizeof(length));
-  if (!note.empty()) std::memcpy(own + sizeof(length), note.data(), note.size());
+  WriteFrame(NoteKind::kAnnounce, note, own);
 
   std::vector<SendPart> sends;
   std::vector<ReceivePart> receives;
@@ -45,6 +22,10 @@ std::optional<PeerFailure> Transport::Announce(std::span<const std::byte> note,
     receives.push_back({peer, frame(peer), kFirstPartBytes});
   }
   if (auto failure = Exchange(sends, receives, deadline)) return failure;
+  for (const ReceivePart& part : receives) {
+    const std::byte* theirs = frame(part.peer);
+    if (KindOf(theirs) != NoteKind::kAnnounce) return Elsewhere(part.peer, NoteIn(theirs));
+  }
 
   for (SendPart& part : sends) part = {part.peer, own + kFirstPartBytes, RestOf(own)};
   for (ReceivePart& part : receives) {
@@ -56,8 +37,27 @@ std::optional<PeerFailure> Transport::Announce(std::span<const std::byte> note,
   std::optional<PeerFailure> known = FindFailure();
   if (known.has_value() && known->kind == PeerFailure::Kind::kAborted) return known;
   notes.resize(size());
-  for (int peer = 0; peer < size(); ++peer) {
-    notes[peer] = {frame(peer) + sizeof(length), LengthOf(frame(peer))};
+  for (int peer = 0; peer < size(); ++peer) notes[peer] = NoteIn(frame(peer));
+  return std::nullopt;
+}
+
+std::optional<PeerFailure> Transport::Greet(std::span<Greeting> greetings, absl::Time deadline) {
+  greet_frames_.resize(2 * kFirstPartBytes * greetings.size());
+  const auto frame = [this](size_t i) { return greet_frames_.data() + kFirstPartBytes * i; };
+  std::vector<SendPart> sends;
+  std::vector<ReceivePart> receives;
+  for (size_t i = 0; i < greetings.size(); ++i) {
+    CHECK_LE(greetings[i].own.size(), kMostGreetingBytes);
+    std::byte* theirs = frame(greetings.size() + i);
+    WriteFrame(NoteKind::kGreeting, greetings[i].own, frame(i));
+    sends.push_back({greetings[i].peer, frame(i), kFirstPartBytes});
+    receives.push_back({greetings[i].peer, theirs, kFirstPartBytes});
+  }
+  if (auto failure = Exchange(sends, receives, deadline)) return failure;
+  for (size_t i = 0; i < greetings.size(); ++i) {
+    const std::byte* theirs = frame(greetings.size() + i);
+    if (KindOf(theirs) != NoteKind::kGreeting) return Elsewhere(greetings[i].peer, NoteIn(theirs));
+    greetings[i].theirs = NoteIn(theirs);
   }
   return std::nullopt;
 }

@@ -35,6 +35,9 @@ struct PeerFailure {
     kGone,     // its process ended or its connection broke; `detail` tells when it is its host
     kLeft,     // it destroyed its transport
     kAborted,  // it called Abort; `detail` is the reason it gave
+    // It announces where this rank greets it, or the other way round; `detail` has the bytes of
+    // its note, kMostGreetingBytes at most.
+    kElsewhere,
   };
   Kind kind;
   std::vector<int> ranks;  // ascending, at least one
@@ -47,6 +50,13 @@ struct ByteCounts {
   int64_t received = 0;
 
   bool operator==(const ByteCounts&) const = default;
+};
+
+// What two ranks show each other.
+struct Greeting {
+  int peer = 0;
+  std::span<const std::byte> own;     // at most kMostGreetingBytes
+  std::span<const std::byte> theirs;  // set by Greet; stays until the next use of the transport
 };
 
 class SharedSpace;  // shared_space.h
@@ -86,6 +96,12 @@ class Transport {
                                               std::vector<std::span<const std::byte>>& notes,
                                               absl::Time deadline);
 
+  // The same in pairs, with some of the other ranks, each of which greets this one: posts a note
+  // for each and waits for theirs. A rank that announces while this one greets it, or greets while
+  // this one announces, can never be met: both learn so at once, with kElsewhere.
+  // Here over Exchange; a transport that knows a shorter way overrides it.
+  virtual std::optional<PeerFailure> Greet(std::span<Greeting> greetings, absl::Time deadline);
+
   // An abort, a rank that is gone or has left, as far as is known without waiting; for ranks that
   // work together by other means than exchanges, as on GPUs. A rank that left may have done its
   // part before. Nothing from a transport that does not look.
@@ -110,10 +126,12 @@ class Transport {
 
  private:
   ByteCounts bytes_moved_;
-  std::vector<std::byte> note_frames_;  // of the last Announce, by rank
+  std::vector<std::byte> note_frames_;   // of the last Announce, by rank
+  std::vector<std::byte> greet_frames_;  // of the last Greet: own, then theirs, by greeting
 };
 
 inline constexpr size_t kMostNoteBytes = 2048;
+inline constexpr size_t kMostGreetingBytes = 124;
 
 inline constexpr size_t kMaxAbortReasonBytes = 1000;
 

@@ -102,6 +102,9 @@ absl::Status Describe(const PeerFailure& failure, const CommOptions& options) {
     case PeerFailure::Kind::kLeft:
       return absl::UnavailableError(
           absl::StrCat("nccl: ", ranks, " did not join: it has left the group"));
+    case PeerFailure::Kind::kElsewhere:
+      return absl::FailedPreconditionError(
+          absl::StrCat("nccl: ", ranks, " did not join: it called something else"));
   }
   return absl::InternalError("nccl: a failure of no known kind");
 }

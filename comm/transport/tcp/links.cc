@@ -24,11 +24,6 @@ constexpr absl::Duration kLastWord = absl::Milliseconds(100);
 constexpr int kLongestPollMs = 1000;
 constexpr size_t kControlHeaderBytes = 5;
 
-// A note's frame begins with its length. Most notes fit the first part, which has one size, so
-// that a reader never takes bytes of what follows.
-constexpr size_t kFrameBytes = sizeof(uint32_t) + kMostNoteBytes;
-constexpr size_t kFirstPartBytes = 256;
-
 // Looks before sleeping, about 0.4 us each: as many as paid off lately.
 constexpr int kLeastSpins = 16;
 constexpr int kMostSpins = 256;
@@ -50,17 +45,6 @@ bool IsLostHost(int error) {
 
 // Spinning with more ranks than cores keeps the awaited rank from running.
 bool SpinsAtAll(size_t size) { return size <= std::thread::hardware_concurrency(); }
-
-size_t LengthOf(const std::byte* frame) {
-  uint32_t length;
-  std::memcpy(&length, frame, sizeof(length));
-  return std::min<size_t>(length, kMostNoteBytes);
-}
-
-int64_t RestOf(const std::byte* frame) {
-  const size_t bytes = sizeof(uint32_t) + LengthOf(frame);
-  return bytes <= kFirstPartBytes ? 0 : static_cast<int64_t>(bytes - kFirstPartBytes);
-}
 
 bool AnyOpen(const std::vector<Lane>& lanes) {
   return std::any_of(lanes.begin(), lanes.end(), [](const Lane& lane) { return lane.open(); });
@@ -101,7 +85,8 @@ TcpLinks::TcpLinks(int rank, std::vector<TcpLink> links, std::string choice, abs
       peers_(links.size()),
       controls_(std::move(controls)),
       alarm_(std::move(alarm)),
-      spins_(SpinsAtAll(links.size()) ? kLeastSpins : 0) {
+      spins_(SpinsAtAll(links.size()) ? kLeastSpins : 0),
+      note_frames_(kFrameBytes * links.size()) {
   const int probes = static_cast<int>(
       std::clamp<int64_t>(absl::ToInt64Seconds(timeout / 2) - 1, kLeastProbes, kMostProbes));
   for (size_t i = 0; i < links.size(); ++i) {
@@ -163,23 +148,18 @@ std::optional<PeerFailure> TcpLinks::Announce(std::span<const std::byte> note,
                                               std::vector<std::span<const std::byte>>& notes,
                                               absl::Time deadline) {
   CHECK_LE(note.size(), kMostNoteBytes);
-  note_frames_.resize(kFrameBytes * peers_.size());
-  const auto frame = [this](int rank) { return note_frames_.data() + kFrameBytes * rank; };
-  std::byte* own = frame(rank_);
-  const uint32_t length = static_cast<uint32_t>(note.size());
-  std::memcpy(own, &length, sizeof(length));
-  if (!note.empty()) std::memcpy(own + sizeof(length), note.data(), note.size());
-
+  std::byte* own = Frame(rank_);
+  WriteFrame(NoteKind::kAnnounce, note, own);
   for (int peer = 0; peer < size(); ++peer) {
     if (peer == rank_) continue;
     peers_[peer].out.front().Add(own, kFirstPartBytes + RestOf(own));
-    peers_[peer].in.front().Add(frame(peer), kFirstPartBytes);
+    peers_[peer].in.front().Add(Frame(peer), kFirstPartBytes);
   }
-  if (auto failure = Drive(deadline)) return failure;
+  if (auto failure = Drive(deadline, NoteKind::kAnnounce)) return failure;
 
   for (int peer = 0; peer < size(); ++peer) {
     if (peer == rank_) continue;
-    peers_[peer].in.front().Add(frame(peer) + kFirstPartBytes, RestOf(frame(peer)));
+    peers_[peer].in.front().Add(Frame(peer) + kFirstPartBytes, RestOf(Frame(peer)));
   }
   if (auto failure = Drive(deadline)) return failure;
 
@@ -187,13 +167,26 @@ std::optional<PeerFailure> TcpLinks::Announce(std::span<const std::byte> note,
   ReadControls();
   if (std::optional<PeerFailure> abort = FindAbort()) return abort;
   notes.resize(peers_.size());
-  for (int peer = 0; peer < size(); ++peer) {
-    notes[peer] = {frame(peer) + sizeof(length), LengthOf(frame(peer))};
-  }
+  for (int peer = 0; peer < size(); ++peer) notes[peer] = NoteIn(Frame(peer));
   return std::nullopt;
 }
 
-std::optional<PeerFailure> TcpLinks::Drive(absl::Time deadline) {
+std::optional<PeerFailure> TcpLinks::Greet(std::span<Greeting> greetings, absl::Time deadline) {
+  greet_frames_.resize(kFirstPartBytes * greetings.size());
+  for (size_t i = 0; i < greetings.size(); ++i) {
+    CHECK_LE(greetings[i].own.size(), kMostGreetingBytes);
+    std::byte* own = greet_frames_.data() + kFirstPartBytes * i;
+    WriteFrame(NoteKind::kGreeting, greetings[i].own, own);
+    Peer& peer = peers_[greetings[i].peer];
+    peer.out.front().Add(own, kFirstPartBytes);
+    peer.in.front().Add(Frame(greetings[i].peer), kFirstPartBytes);
+  }
+  if (auto failure = Drive(deadline, NoteKind::kGreeting)) return failure;
+  for (Greeting& greeting : greetings) greeting.theirs = NoteIn(Frame(greeting.peer));
+  return std::nullopt;
+}
+
+std::optional<PeerFailure> TcpLinks::Drive(absl::Time deadline, std::optional<NoteKind> awaited) {
   active_.clear();
   for (int peer = 0; peer < size(); ++peer) {
     if (peers_[peer].Sending() || peers_[peer].Receiving()) active_.push_back(peer);
@@ -203,6 +196,9 @@ std::optional<PeerFailure> TcpLinks::Drive(absl::Time deadline) {
     if (Step()) {
       if (idle > 0 && idle <= spins_) spins_ = std::min(2 * spins_, kMostSpins);
       idle = 0;
+      if (awaited.has_value()) {
+        if (std::optional<PeerFailure> elsewhere = FindElsewhere(*awaited)) return elsewhere;
+      }
       continue;
     }
     if (AllDone()) return std::nullopt;
@@ -232,6 +228,15 @@ bool TcpLinks::Step() {
     }
   }
   return moved;
+}
+
+std::optional<PeerFailure> TcpLinks::FindElsewhere(NoteKind awaited) const {
+  for (const int rank : active_) {
+    const std::byte* frame = note_frames_.data() + kFrameBytes * rank;
+    const bool is_there = !peers_[rank].in.front().open();
+    if (is_there && KindOf(frame) != awaited) return Elsewhere(rank, NoteIn(frame));
+  }
+  return std::nullopt;
 }
 
 bool TcpLinks::AllDone() const {

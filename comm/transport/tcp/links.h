@@ -5,12 +5,16 @@
 #include <poll.h>
 
 #include <atomic>
+#include <cstddef>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "plinth/comm/net/socket.h"
+#include "plinth/comm/transport/note_frame.h"
 #include "plinth/comm/transport/tcp/lane.h"
 #include "plinth/comm/transport/transport.h"
 
@@ -45,6 +49,7 @@ class TcpLinks final : public Transport {
   std::optional<PeerFailure> Announce(std::span<const std::byte> note,
                                       std::vector<std::span<const std::byte>>& notes,
                                       absl::Time deadline) override;
+  std::optional<PeerFailure> Greet(std::span<Greeting> greetings, absl::Time deadline) override;
   std::optional<PeerFailure> FindFailure() override;
   void Abort(std::string_view reason) override;
 
@@ -69,8 +74,12 @@ class TcpLinks final : public Transport {
     bool Receiving() const;
   };
 
-  // Moves all that is queued in the lanes.
-  std::optional<PeerFailure> Drive(absl::Time deadline);
+  // Moves all that is queued in the lanes. Where notes of a kind are awaited, a peer that sends
+  // one of the other ends it.
+  std::optional<PeerFailure> Drive(absl::Time deadline, std::optional<NoteKind> awaited = {});
+  std::optional<PeerFailure> FindElsewhere(NoteKind awaited) const;
+  // Where the note of a rank comes in.
+  std::byte* Frame(int rank) { return note_frames_.data() + kFrameBytes * rank; }
   // Moves what can be moved now; true when anything was.
   bool Step();
   bool AllDone() const;
@@ -99,7 +108,8 @@ class TcpLinks final : public Transport {
   // Of the exchange that goes on; kept for their memory.
   std::vector<int> active_;  // peers with something queued
   std::vector<pollfd> polled_;
-  std::vector<std::byte> note_frames_;  // of the last Announce, by rank
+  std::vector<std::byte> note_frames_;   // of the last notes, by rank
+  std::vector<std::byte> greet_frames_;  // that this rank sends
 };
 
 }  // namespace plinth::comm
