@@ -93,7 +93,8 @@ for signal in KILL TERM INT; do
     $bench --ranks=3 --transport=$transport --max_bytes=$size --batches=100000 \
       >"$TEST_TMPDIR/run" 2>&1 & pid=$!
     set +m
-    for _ in $(seq 200); do grep -q '  auto\|note\|direct\|ring\|mesh' "$TEST_TMPDIR/run" && break; sleep 0.05; done
+    for _ in $(seq 200); do grep -q 'median of' "$TEST_TMPDIR/run" && break; sleep 0.05; done
+    sleep 0.5  # into the first batches
     [ "$(processes $size)" -ge 4 ] || fail "not running: $(cat "$TEST_TMPDIR/run")"
     if [ $signal = INT ]; then kill -INT -- -$pid; else kill -$signal $pid; fi
     wait $pid 2>/dev/null
