@@ -62,6 +62,8 @@ std::string_view FindingKindName(FindingKind kind) {
       return "mismatch";
     case FindingKind::kProcessEnded:
       return "process_ended";
+    case FindingKind::kStopped:
+      return "stopped";
     case FindingKind::kNeverEntered:
       return "never_entered";
     case FindingKind::kCameLate:

@@ -15,6 +15,7 @@ enum class FindingKind {
   kNone,           // no fault found
   kMismatch,       // ranks called different things
   kProcessEnded,   // without leaving the group
+  kStopped,        // by a signal or a debugger, while others wait
   kNeverEntered,   // others wait in a call that the ranks did not make
   kCameLate,       // they made it when the others had given up
   kTearDown,       // the same, as they are tearing the group down

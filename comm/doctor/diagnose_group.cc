@@ -1,6 +1,5 @@
 // What is wrong in one group.
 #include <algorithm>
-#include <map>
 #include <optional>
 #include <set>
 #include <utility>
@@ -9,6 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "plinth/comm/doctor/diagnose.h"
+#include "plinth/comm/doctor/mismatch.h"
 
 namespace plinth::comm {
 namespace {
@@ -17,15 +17,6 @@ constexpr double kNanosecond = 1e-9;
 
 std::string Seconds(int64_t ns) {
   return absl::StrFormat("%.1f s", kNanosecond * static_cast<double>(std::max<int64_t>(0, ns)));
-}
-
-std::string SiteOf(const RecordedCall& call) {
-  return call.file.empty() ? "" : absl::StrCat(" at ", call.file, ":", call.line);
-}
-
-// "all_reduce #812 of group dp (f32 x 1024)".
-std::string CallOf(const GroupView& group, const RecordedCall& call) {
-  return ToString(call.print, group.name);
 }
 
 // One group under the lens: what holds in it, worked out once.
@@ -51,8 +42,9 @@ class GroupCase {
   }
 
   Finding Find() const {
-    std::optional<Finding> finding = Mismatch();
+    std::optional<Finding> finding = FindMismatch(group_);
     if (!finding) finding = ProcessEnded();
+    if (!finding) finding = Stopped();
     if (!finding) finding = Message();
     if (!finding && stuck_at_ > 0) finding = absent_.empty() ? NobodyAbsent() : Absent();
     if (!finding) finding = Reported();
@@ -78,58 +70,6 @@ class GroupCase {
       if (LastOf(rank).print.sequence == stuck_at_) return LastOf(rank);
     }
     return LastOf(waiting_.front());
-  }
-
-  // Ranks that called differently from most, at the first call where any did.
-  std::optional<Finding> Mismatch() const {
-    for (const auto& [sequence, calls] : CallsOfSeveral()) {
-      std::map<int, const RecordedCall*> odd;
-      const RecordedCall* common = MostCommon(calls);
-      for (const auto& [rank, call] : calls) {
-        if (!(call->print == common->print)) odd[rank] = call;
-      }
-      if (odd.empty()) continue;
-      Finding finding{.kind = FindingKind::kMismatch, .sequence = sequence};
-      std::vector<std::string> texts;
-      for (const auto& [rank, call] : odd) {
-        finding.ranks.push_back(rank);
-        texts.push_back(
-            absl::StrCat(group_.RankName(rank), " called ", ToString(call->print), SiteOf(*call)));
-      }
-      const size_t others = calls.size() - odd.size();
-      finding.text = absl::StrCat(absl::StrJoin(texts, ", "), ", but ",
-                                  others == 1 ? "the other" : absl::StrCat("the other ", others),
-                                  " called ", CallOf(group_, *common), SiteOf(*common));
-      return finding;
-    }
-    return std::nullopt;
-  }
-
-  using Calls = std::vector<std::pair<int, const RecordedCall*>>;
-  std::map<uint64_t, Calls> CallsOfSeveral() const {
-    std::map<uint64_t, Calls> by_sequence;
-    for (int rank = 0; rank < group_.size(); ++rank) {
-      if (group_.ranks[rank].dump == nullptr) continue;
-      for (const RecordedCall& call : group_.ranks[rank].dump->calls) {
-        if (!IsCollective(call.print.op)) continue;
-        by_sequence[call.print.sequence].push_back({rank, &call});
-      }
-    }
-    return by_sequence;
-  }
-  static const RecordedCall* MostCommon(const Calls& calls) {
-    const RecordedCall* best = nullptr;
-    int64_t best_votes = 0;
-    for (const auto& [rank, call] : calls) {
-      const int64_t votes = std::count_if(calls.begin(), calls.end(), [call = call](const auto& c) {
-        return c.second->print == call->print;
-      });
-      if (votes > best_votes) {
-        best = call;
-        best_votes = votes;
-      }
-    }
-    return best;
   }
 
   // A rank waits for a message to or from a rank that did not do its part.
@@ -204,6 +144,43 @@ class GroupCase {
                                     : ", in or before " + CallOf(group_, StuckCall()),
                                 WhatTheyDidLast(finding.ranks));
     return finding;
+  }
+
+  // Whose process is stopped, by a signal or a debugger, while others wait for it.
+  std::optional<Finding> Stopped() const {
+    Finding finding{.kind = FindingKind::kStopped};
+    std::vector<std::string> processes;
+    for (int rank = 0; rank < group_.size(); ++rank) {
+      const RankView& view = group_.ranks[rank];
+      if (view.process != ProcessState::kStopped || view.dump->failure || !IsAwaited(rank))
+        continue;
+      finding.ranks.push_back(rank);
+      processes.push_back(absl::StrCat(view.dump->process));
+    }
+    // Of a job that was stopped as a whole nobody is to blame.
+    if (finding.ranks.empty() || static_cast<int>(processes.size()) == group_.size()) {
+      return std::nullopt;
+    }
+    const RankView& first = group_.ranks[finding.ranks.front()];
+    const RecordedCall& call = stuck_at_ > 0 ? StuckCall() : LastOf(messages_.front());
+    const bool entered = first.in_call() && first.last()->print.sequence == call.print.sequence;
+    finding.sequence = call.print.sequence;
+    finding.text = absl::StrCat(group_.RankNames(finding.ranks),
+                                processes.size() == 1 ? " is" : " are", " stopped (process ",
+                                absl::StrJoin(processes, ", "), ")", entered ? " in " : " before ",
+                                CallOf(group_, call), "; nothing was heard of it for ",
+                                Seconds(group_.end_ns() - first.last_event_ns()),
+                                WhatTheyDidLast(finding.ranks), stuck_at_ > 0 ? WhoWaited() : "");
+    return finding;
+  }
+
+  // Whether others are stuck in a call that this rank has not done its part of.
+  bool IsAwaited(int rank) const {
+    if (group_.ranks[rank].dump->life != GroupLife::kMember) return false;
+    if (stuck_at_ > 0) return group_.ranks[rank].last_completed() < stuck_at_;
+    return std::any_of(messages_.begin(), messages_.end(), [&](int other) {
+      return other == rank || LastOf(other).print.root == rank;
+    });
   }
 
   // Some ranks wait in a call that others with a dump did not make.
@@ -415,9 +392,6 @@ class GroupCase {
     }
     if (!view.dump->queued.empty()) {
       absl::StrAppend(&text, "; ", view.dump->queued.size(), " more calls wait for their turn");
-    }
-    if (view.process == ProcessState::kStopped) {
-      absl::StrAppend(&text, "; its process ", view.dump->process, " is stopped");
     }
     return text;
   }

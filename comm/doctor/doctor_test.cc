@@ -1,5 +1,6 @@
 // Planted cases: what ranks recorded, and the verdict that a reader shall find.
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <boost/json.hpp>
 #include <cstdlib>
@@ -154,8 +155,38 @@ TEST_F(DoctorTest, AStoppedProcessIsSaidToBeStopped) {
   Read([](const FlightDump& dump) {
     return dump.rank == 1 ? ProcessState::kStopped : ProcessState::kRunning;
   });
-  EXPECT_THAT(verdict().text, HasSubstr("rank 1 never entered all_reduce #1"));
-  EXPECT_THAT(verdict().text, HasSubstr("is stopped"));
+  EXPECT_EQ(verdict().kind, FindingKind::kStopped);
+  EXPECT_THAT(verdict().ranks, ElementsAre(1));
+  EXPECT_EQ(verdict().sequence, 1u);
+  EXPECT_EQ(verdict().text,
+            absl::StrCat("rank 1 is stopped (process ", getpid(),
+                         ") before all_reduce #1 of group world (f32 x 1024); nothing was heard of "
+                         "it for 0.0 s; it had completed no call; 1 rank waited 0.0 s"));
+}
+
+// The same when it had entered the call, which from the records alone looks like a link.
+TEST_F(DoctorTest, AProcessStoppedInACallIsNoLink) {
+  auto ranks = World(3);
+  for (Rank& rank : ranks) rank.Complete();
+  for (Rank& rank : ranks) rank.Start();
+  for (Rank& rank : ranks) rank.Arrive();
+  ranks[0].Fail(FailureKind::kLate, {2});
+  ranks[1].Fail(FailureKind::kAborted, {2});
+  const auto probe = [](int stopped) {
+    return [stopped](const FlightDump& dump) {
+      return dump.rank >= stopped ? ProcessState::kStopped : ProcessState::kRunning;
+    };
+  };
+  Read(probe(3));
+  EXPECT_EQ(verdict().kind, FindingKind::kLink);
+  Read(probe(2));
+  EXPECT_EQ(verdict().kind, FindingKind::kStopped);
+  EXPECT_THAT(verdict().ranks, ElementsAre(2));
+  EXPECT_EQ(verdict().sequence, 2u);
+  EXPECT_THAT(verdict().text, HasSubstr(") in all_reduce #2 of group world (f32 x 1024); nothing"));
+  // Ranks that had failed before, and a whole job that was stopped, are not to blame.
+  Read(probe(1));
+  EXPECT_THAT(verdict().ranks, ElementsAre(2));
 }
 
 TEST_F(DoctorTest, ARunThatGoesOnIsNoFault) {
