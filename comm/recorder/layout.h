@@ -121,7 +121,13 @@ inline int64_t DumpBytes(int32_t records) {
   return kDumpPrologueBytes + records * static_cast<int64_t>(sizeof(CallRecord));
 }
 
-// Over all words of a block but its last. Odd factors: any change of a single word shows.
+// What word number `i` of a block adds to its checksum. Odd factors: any change of a single word
+// shows. As it is a sum, a writer that changes one word can keep it without reading the others.
+inline uint64_t ChecksumOfWord(uint64_t word, size_t i) {
+  return (word ^ (word >> 29)) * (0x9e3779b97f4a7c15u + 2 * 0x632be59bd9b4e019u * i);
+}
+
+// Over all words of a block but its last.
 template <typename Block>
 uint64_t BlockChecksum(const Block& block) {
   constexpr size_t kWords = sizeof(Block) / sizeof(uint64_t);
@@ -130,7 +136,7 @@ uint64_t BlockChecksum(const Block& block) {
   std::memcpy(words, &block, sizeof(block));
   uint64_t sum = 0x5bd1e9955bd1e995u;
   for (size_t i = 0; i + 1 < kWords; ++i) {
-    sum += (words[i] ^ (words[i] >> 29)) * (0x9e3779b97f4a7c15u + 2 * 0x632be59bd9b4e019u * i);
+    sum += ChecksumOfWord(words[i], i);
   }
   return sum;
 }

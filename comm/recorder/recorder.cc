@@ -51,12 +51,50 @@ void CopyText(std::string_view text, char (&to)[kRoom]) {
   std::memcpy(to, text.data(), bytes);
 }
 
+// Word of the record that the state is a byte of, and which.
+constexpr int64_t kStateOffset = offsetof(CallRecord, state);
+constexpr int64_t kStateWord = kStateOffset / 8 * 8;
+constexpr int kStateShift = static_cast<int>(kStateOffset % 8 * 8);
+
 std::string HostName() {
   char name[64] = {};
   return gethostname(name, sizeof(name) - 1) == 0 ? name : "";
 }
 
 }  // namespace
+
+// Changes words of the record of a call where they lie, and its checksum last.
+class FlightRecorder::Change {
+ public:
+  Change(const FlightRecorder& recorder, uint64_t call)
+      : record_(recorder.memory_ + recorder.SlotOffset(call)),
+        valid_(Word(offsetof(CallRecord, ordinal)).load(std::memory_order_relaxed) == call),
+        sum_(Word(offsetof(CallRecord, checksum)).load(std::memory_order_relaxed)) {}
+  ~Change() {
+    if (valid_) Word(offsetof(CallRecord, checksum)).store(sum_, std::memory_order_relaxed);
+  }
+
+  // False when the slot holds a later call by now.
+  bool valid() const { return valid_; }
+  void Set(int64_t offset, uint64_t value) {
+    const auto i = static_cast<size_t>(offset) / sizeof(uint64_t);
+    sum_ +=
+        ChecksumOfWord(value, i) - ChecksumOfWord(Word(offset).load(std::memory_order_relaxed), i);
+    Word(offset).store(value, std::memory_order_relaxed);
+  }
+  void SetState(CallState state) {
+    const uint64_t others =
+        Word(kStateWord).load(std::memory_order_relaxed) & ~(uint64_t{0xff} << kStateShift);
+    Set(kStateWord, others | static_cast<uint64_t>(state) << kStateShift);
+  }
+
+ private:
+  std::atomic_ref<uint64_t> Word(int64_t offset) const { return WordAt(record_, offset); }
+
+  std::byte* const record_;
+  const bool valid_;
+  uint64_t sum_;
+};
 
 std::string DefaultDumpDirectory(std::string_view run) {
   const char* temporary = std::getenv("TEST_TMPDIR");
@@ -165,7 +203,7 @@ uint64_t FlightRecorder::Queued(const Fingerprint& print, int64_t bytes, const c
   record.state = static_cast<uint8_t>(CallState::kQueued);
   const std::string_view path(file);
   CopyText(path.substr(path.size() - std::min(path.size(), sizeof(record.file) - 1)), record.file);
-  Store(record);
+  PublishBlock(record, memory_, SlotOffset(record.ordinal));
   // Another thread may store an older number over this one: it is behind until the next call.
   WordAt(memory_, kLiveStateOffset + offsetof(LiveState, calls_made))
       .store(record.ordinal, std::memory_order_relaxed);
@@ -173,52 +211,31 @@ uint64_t FlightRecorder::Queued(const Fingerprint& print, int64_t bytes, const c
 }
 
 void FlightRecorder::Started(uint64_t call, uint64_t sequence) {
-  std::optional<CallRecord> record = Load(call);
-  if (!record) return;
-  record->sequence = sequence;
-  record->started_ns = MonotonicNanoseconds();
-  record->state = static_cast<uint8_t>(CallState::kStarted);
-  Store(*record);
+  Change change(*this, call);
+  if (!change.valid()) return;
+  change.Set(offsetof(CallRecord, sequence), sequence);
+  change.Set(offsetof(CallRecord, started_ns), MonotonicNanoseconds());
+  change.SetState(CallState::kStarted);
 }
 
 void FlightRecorder::Arrived(uint64_t call) {
-  std::optional<CallRecord> record = Load(call);
-  if (!record) return;
-  record->arrived_ns = MonotonicNanoseconds();
-  record->state = static_cast<uint8_t>(CallState::kArrived);
-  Store(*record);
+  Change change(*this, call);
+  if (!change.valid()) return;
+  change.Set(offsetof(CallRecord, arrived_ns), MonotonicNanoseconds());
+  change.SetState(CallState::kArrived);
 }
 
 void FlightRecorder::Finished(uint64_t call, bool ok, int64_t bytes_sent, int64_t bytes_received) {
-  std::optional<CallRecord> record = Load(call);
-  if (!record) return;
-  record->finished_ns = MonotonicNanoseconds();
-  record->bytes_sent = bytes_sent;
-  record->bytes_received = bytes_received;
-  record->state = static_cast<uint8_t>(ok ? CallState::kDone : CallState::kFailed);
-  Store(*record);
+  Change change(*this, call);
+  if (!change.valid()) return;
+  change.Set(offsetof(CallRecord, finished_ns), MonotonicNanoseconds());
+  change.Set(offsetof(CallRecord, bytes_sent), bytes_sent);
+  change.Set(offsetof(CallRecord, bytes_received), bytes_received);
+  change.SetState(ok ? CallState::kDone : CallState::kFailed);
 }
 
 int64_t FlightRecorder::SlotOffset(uint64_t call) const {
   return kDumpPrologueBytes + static_cast<int64_t>(call % records_ * sizeof(CallRecord));
-}
-
-std::optional<CallRecord> FlightRecorder::Load(uint64_t call) const {
-  constexpr size_t kWords = sizeof(CallRecord) / sizeof(uint64_t);
-  uint64_t words[kWords];
-  int64_t offset = SlotOffset(call);
-  for (uint64_t& word : words) {
-    word = WordAt(memory_, offset).load(std::memory_order_relaxed);
-    offset += sizeof(word);
-  }
-  CallRecord record;
-  std::memcpy(&record, words, sizeof(record));
-  if (record.ordinal != call) return std::nullopt;
-  return record;
-}
-
-void FlightRecorder::Store(CallRecord& record) {
-  PublishBlock(record, memory_, SlotOffset(record.ordinal));
 }
 
 void FlightRecorder::Failed(uint64_t call, FailureKind kind, std::span<const int> blamed,
@@ -226,7 +243,9 @@ void FlightRecorder::Failed(uint64_t call, FailureKind kind, std::span<const int
   if (failed_.exchange(true)) return;
   FailureRecord failure;
   failure.at_ns = MonotonicNanoseconds();
-  if (const std::optional<CallRecord> record = Load(call)) failure.sequence = record->sequence;
+  if (WordAt(memory_, SlotOffset(call) + offsetof(CallRecord, ordinal)).load() == call) {
+    failure.sequence = WordAt(memory_, SlotOffset(call) + offsetof(CallRecord, sequence)).load();
+  }
   failure.kind = static_cast<uint32_t>(kind);
   failure.blamed_count = static_cast<int32_t>(std::min<size_t>(blamed.size(), kMostBlamed));
   std::copy_n(blamed.begin(), failure.blamed_count, failure.blamed);

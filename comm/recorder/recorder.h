@@ -9,7 +9,7 @@
 // comm/recorder/recording_observer.h hangs one on every group of a process.
 //
 // Memory   a ring of RecorderOptions::records calls, 152 bytes each. No event allocates or locks;
-//          one costs a reading of the clock and some twenty loads and stores.
+//          one costs a reading of the clock and writes the words that it changes, the first all.
 // Files    With a directory the ring lies in a mapped file there from the start, so whatever ends
 //          the process, SIGKILL included, leaves a dump. Without one, Dump writes the ring to
 //          DefaultDumpDirectory. One file for each run, group and rank, readable by its owner
@@ -24,7 +24,6 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -83,13 +82,12 @@ class FlightRecorder {
   const std::string& directory() const { return directory_; }
 
  private:
+  class Change;
+
   FlightRecorder(const RecorderOptions& options, std::string directory);
 
   absl::Status MapFile();
   void WriteHeader(const RecorderOptions& options);
-  // The record of a call as it stands; nothing when its slot holds a later call by now.
-  std::optional<CallRecord> Load(uint64_t call) const;
-  void Store(CallRecord& record);
   int64_t SlotOffset(uint64_t call) const;
   void SetLife(GroupLife life);
 
