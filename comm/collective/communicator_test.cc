@@ -2,7 +2,10 @@
 // needs processes (other transports, dying ranks) is in communicator_process_test.cc.
 #include "plinth/comm/collective/communicator.h"
 
+#include <algorithm>
 #include <array>
+#include <cstring>
+#include <functional>
 #include <iterator>
 #include <memory>
 #include <regex>
@@ -13,6 +16,8 @@
 #include "absl/time/clock.h"
 #include "plinth/comm/testing/collective_cases.h"
 #include "plinth/comm/testing/ranks.h"
+#include "plinth/comm/transport/mem/connect.h"
+#include "plinth/comm/transport/shared_space.h"
 #include "plinth/hardware/base/status_matchers.h"
 
 namespace plinth::comm {
@@ -35,6 +40,72 @@ TEST(Communicator, AllCollectivesMatchTheReference) {
                            [&](Communicator& comm) { return CheckAllCollectives(comm, kCounts); }),
                 Each(IsEmpty()));
   }
+}
+
+// Asks every rank for a description, and at the end says of which ranks it got one.
+class DescribedRanks final : public Backend {
+ public:
+  std::string_view name() const override { return "described"; }
+  size_t Describe(const CollectiveCall&, std::span<std::byte> to) override {
+    to[0] = std::byte{1};
+    return 1;
+  }
+  absl::Status Run(const CollectiveCall& call, absl::Time) override {
+    std::string ranks;
+    for (const auto description : call.descriptions) ranks += description.empty() ? '-' : '+';
+    return absl::CancelledError(ranks);
+  }
+  void Abort() override {}
+};
+
+TEST(Communicator, ABackendKnowsTheBuffersOfAllRanks) {
+  using Call = std::function<absl::Status(Communicator&, Buffer all, Buffer own)>;
+  const Call calls[] = {
+      [](Communicator& c, Buffer all, Buffer own) { return c.Broadcast(own, 1); },
+      [](Communicator& c, Buffer all, Buffer own) { return c.Scatter(all, own, 1); },
+      [](Communicator& c, Buffer all, Buffer own) { return c.Gather(own, all, 1); },
+      [](Communicator& c, Buffer all, Buffer own) { return c.Reduce(own, own, 1); },
+  };
+  for (size_t i = 0; i < std::size(calls); ++i) {
+    const auto options = [](int) {
+      GroupOptions group;
+      group.timeout = kTimeout;
+      group.backends.push_back(std::make_unique<DescribedRanks>());
+      return group;
+    };
+    const auto reports = RunThreads(3, options, [&](Communicator& comm) {
+      std::vector<float> all(3000);
+      std::vector<float> own(1000);
+      return calls[i](comm, BufferOf(std::span<float>(all)), BufferOf(std::span<float>(own)))
+          .ToString();
+    });
+    EXPECT_THAT(reports, Each(HasSubstr("+++"))) << i;
+  }
+}
+
+// Registered memory, as all is between threads, is used where it lies.
+TEST(Communicator, ALargeBroadcastBetweenTwoRanksIsNotStaged) {
+  std::vector<std::unique_ptr<Transport>> ends = ConnectMem(2);
+  SharedSpace& space = *ends[0]->shared();
+  std::memset(space.staging(0), 7, space.staging_bytes());
+  std::vector<std::thread> ranks;
+  for (int rank = 0; rank < 2; ++rank) {
+    ranks.emplace_back([&, rank] {
+      Communicator comm(std::move(ends[rank]), kTimeout);
+      std::vector<char> values((size_t{8} << 20) + 5, static_cast<char>(rank));
+      EXPECT_OK(
+          comm.Broadcast({values.data(), static_cast<int64_t>(values.size()), DType::kU8}, 0));
+      EXPECT_EQ(values.back(), 0);
+      EXPECT_OK(comm.Barrier());
+      if (rank == 0) {
+        const auto* staging = space.staging(0);
+        EXPECT_TRUE(std::all_of(staging, staging + space.staging_bytes(),
+                                [](std::byte b) { return b == std::byte{7}; }));
+      }
+      EXPECT_OK(comm.Barrier());
+    });
+  }
+  for (std::thread& rank : ranks) rank.join();
 }
 
 TEST(Communicator, AWorldOfOneNeedsNobody) {

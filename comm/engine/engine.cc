@@ -151,8 +151,11 @@ std::span<const std::byte> CollectiveEngine::WriteNote(const CollectiveCall& cal
   const int64_t payload = ContributionBytes(call, rank_);
   head.has_payload = payload <= MostPayload(call.print.op) && numbers <= kFirstNumbers &&
                      at + kMostDescriptionBytes + payload <= note_.size();
-  // Ranks may differ in whether they have a payload where their counts differ.
-  if (!backends_.empty() && (!head.has_payload || call.print.op == OpKind::kAllToAllV)) {
+  // A rank that gives nothing has all of it in its note, but buffers for what the root gives; and
+  // ranks may differ in whether they have a payload where their counts differ.
+  const bool by_backend = !head.has_payload || call.print.op == OpKind::kAllToAllV ||
+                          RootContributionBytes(call, size_) > MostPayload(call.print.op);
+  if (by_backend && !backends_.empty()) {
     head.description_bytes = static_cast<uint8_t>(
         backends_.front()->Describe(call, std::span(note_).subspan(at, kMostDescriptionBytes)));
     at += head.description_bytes;

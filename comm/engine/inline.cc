@@ -36,6 +36,12 @@ int64_t ContributionBytes(const CollectiveCall& call, int rank) {
   return one_gives && rank != call.print.root ? 0 : call.in.bytes();
 }
 
+int64_t RootContributionBytes(const CollectiveCall& call, int size) {
+  const int64_t bytes = call.print.count * DTypeSize(call.print.dtype);
+  if (call.print.op == OpKind::kBroadcast) return bytes;
+  return call.print.op == OpKind::kScatter ? bytes * size : 0;
+}
+
 void FinishInline(const CollectiveCall& call, int rank,
                   std::span<const std::byte* const> contributions) {
   const int size = static_cast<int>(contributions.size());
