@@ -84,8 +84,9 @@ std::string RunUntil(Communicator& comm, absl::Time end) {
 TEST(LegalPrograms, NeverAlarmBetweenThreads) {
   for (const int size : {1, 2, 3, 5, 8}) {
     const absl::Time end = absl::Now() + TimeOfTheRun() / kParts;
-    const auto reports =
-        RunThreads(size, kPatience, [&](Communicator& comm) { return RunUntil(comm, end); });
+    const auto reports = RunThreads(
+        size, kPatience, [&](Communicator& comm) { return RunUntil(comm, end); },
+        TimeOfTheRun() / kParts + RanksPatience());
     for (const std::string& report : reports) EXPECT_EQ(report, "");
   }
 }
@@ -102,10 +103,14 @@ TEST_P(BetweenProcesses, NeverAlarm) {
   for (const int size : {2, 5}) {
     const int port = FreePort();
     const absl::Time end = absl::Now() + TimeOfTheRun() / kParts;
-    const auto outcomes = RunProcesses(size, [&](int rank) -> std::string {
-      const auto comm = Communicator::Create(LocalOptions(rank, size, port, GetParam(), kPatience));
-      return comm.ok() ? RunUntil(**comm, end) : comm.status().ToString();
-    });
+    const auto outcomes = RunProcesses(
+        size,
+        [&](int rank) -> std::string {
+          const auto comm =
+              Communicator::Create(LocalOptions(rank, size, port, GetParam(), kPatience));
+          return comm.ok() ? RunUntil(**comm, end) : comm.status().ToString();
+        },
+        TimeOfTheRun() / kParts + RanksPatience());
     for (const RankOutcome& outcome : outcomes) {
       EXPECT_EQ(outcome.report, "");
       EXPECT_EQ(outcome.signal, 0);
