@@ -24,6 +24,8 @@ class CallObserver {
 
   // `group` stays until the GroupEnded that carries the number returned here.
   virtual uint32_t GroupFormed(const GroupInfo& group) = 0;
+  // This rank makes no more calls and has begun to tear the group down; those made still run.
+  virtual void GroupLeaving(uint32_t group) {}
   virtual void GroupEnded(uint32_t group) = 0;
 
   // What it returns names the call to the methods below.

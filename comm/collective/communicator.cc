@@ -60,6 +60,7 @@ Communicator::Communicator(std::unique_ptr<Transport> transport, GroupOptions op
       arguments_(engine_.group()) {}
 
 Communicator::~Communicator() {
+  engine_.Leaving();
   std::thread progress;
   {
     std::lock_guard lock(mutex_);

@@ -60,6 +60,10 @@ CollectiveEngine::~CollectiveEngine() {
   if (observer_ != nullptr) observer_->GroupEnded(observed_group_);
 }
 
+void CollectiveEngine::Leaving() {
+  if (observer_ != nullptr) observer_->GroupLeaving(observed_group_);
+}
+
 uint64_t CollectiveEngine::Observe(const CollectiveCall& call) {
   return observer_ == nullptr ? 0 : observer_->Queued(observed_group_, call);
 }

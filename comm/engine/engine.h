@@ -52,6 +52,8 @@ class CollectiveEngine {
   const Transport& transport() const { return *transport_; }
   absl::Duration timeout() const { return timeout_; }
 
+  // The communicator is being destroyed; calls that were made before still come.
+  void Leaving();
   // Tells the observer of a call, whose number among the observed it returns. Thread-safe.
   uint64_t Observe(const CollectiveCall& call);
 

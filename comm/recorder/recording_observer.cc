@@ -68,6 +68,12 @@ uint64_t RecordingObserver::NextGroupId(const GroupInfo& info) {
   return id;
 }
 
+void RecordingObserver::GroupLeaving(uint32_t number) {
+  if (Group* group = Find(static_cast<uint64_t>(number) << kOrdinalBits)) {
+    group->recorder->Leaving();
+  }
+}
+
 void RecordingObserver::GroupEnded(uint32_t number) {
   if (number >= kMostGroups) return;
   std::lock_guard lock(mutex_);

@@ -38,6 +38,7 @@ class RecordingObserver final : public CallObserver {
   explicit RecordingObserver(RecordingOptions options);
 
   uint32_t GroupFormed(const GroupInfo& group) override;
+  void GroupLeaving(uint32_t group) override;
   void GroupEnded(uint32_t group) override;
   uint64_t Queued(uint32_t group, const CollectiveCall& call) override;
   void Started(uint64_t call, uint64_t sequence) override;
