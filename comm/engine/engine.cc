@@ -1,7 +1,6 @@
 #include "plinth/comm/engine/engine.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <optional>
@@ -11,6 +10,7 @@
 #include "absl/time/clock.h"
 #include "plinth/comm/call/verdict.h"
 #include "plinth/comm/engine/inline.h"
+#include "plinth/comm/transport/private_memory.h"
 #include "plinth/hardware/base/check.h"
 #include "plinth/hardware/base/status_macros.h"
 
@@ -329,21 +329,14 @@ absl::Status CollectiveEngine::RunPairs(PairCalls& calls) {
 absl::StatusOr<SharedMemory> CollectiveEngine::Allocate(CollectiveCall& call, int64_t bytes,
                                                         uint64_t observed) {
   RETURN_IF_ERROR(Run(call, observed));
-  if (SharedSpace* space = transport_->shared()) {
-    std::optional<PeerFailure> failure;
-    absl::StatusOr<SharedMemory> memory =
-        space->Allocate(bytes, absl::Now() + call.timeout, failure);
-    if (!failure.has_value()) return memory;
-    return Ended(Failed(*failure, call, false));
-  }
-  constexpr int64_t kPage = 4096;
-  const int64_t rounded = (bytes + kPage - 1) / kPage * kPage;
-  auto* data = static_cast<std::byte*>(std::aligned_alloc(kPage, rounded));
-  if (data == nullptr) {
-    return absl::ResourceExhaustedError(absl::StrCat("cannot allocate ", bytes, " bytes"));
-  }
-  std::memset(data, 0, rounded);
-  return SharedMemory(std::shared_ptr<std::byte>(data, std::free), bytes);
+  const absl::Time deadline = absl::Now() + call.timeout;
+  SharedSpace* const space = transport_->shared();
+  std::optional<PeerFailure> failure;
+  absl::StatusOr<SharedMemory> memory =
+      space != nullptr ? space->Allocate(bytes, deadline, failure)
+                       : AllocatePrivate(*transport_, bytes, deadline, failure);
+  if (!failure.has_value()) return memory;
+  return Ended(Failed(*failure, call, false));
 }
 
 absl::Status CollectiveEngine::Failed(const PeerFailure& failure, const CollectiveCall& call,

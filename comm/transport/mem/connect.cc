@@ -1,39 +1,24 @@
 #include "plinth/comm/transport/mem/connect.h"
 
-#include <algorithm>
 #include <cstddef>
-#include <cstdlib>
 #include <cstring>
 
-#include "absl/strings/str_cat.h"
 #include "plinth/comm/transport/mailbox/layout.h"
 #include "plinth/comm/transport/mailbox/mailbox.h"
 #include "plinth/comm/transport/mailbox/regions.h"
+#include "plinth/comm/transport/private_memory.h"
 #include "plinth/hardware/base/check.h"
 
 namespace plinth::comm {
 namespace {
 
-constexpr int64_t kPageBytes = 4096;
-
-std::shared_ptr<std::byte> AllocatePages(int64_t bytes) {
-  const int64_t pages = std::max<int64_t>(1, (bytes + kPageBytes - 1) / kPageBytes);
-  auto* memory = static_cast<std::byte*>(std::aligned_alloc(kPageBytes, pages * kPageBytes));
-  return std::shared_ptr<std::byte>(memory, std::free);
-}
-
 // Threads address each other's memory anyway: all of it counts as registered, in one region whose
 // offsets are addresses.
 class OneAddressSpace final : public Regions {
  public:
-  absl::StatusOr<SharedMemory> Allocate(Transport&, int64_t bytes, absl::Time,
-                                        std::optional<PeerFailure>&) override {
-    std::shared_ptr<std::byte> memory = AllocatePages(bytes);
-    if (memory == nullptr) {
-      return absl::ResourceExhaustedError(absl::StrCat("cannot allocate ", bytes, " bytes"));
-    }
-    std::memset(memory.get(), 0, bytes);
-    return SharedMemory(std::move(memory), bytes);
+  absl::StatusOr<SharedMemory> Allocate(Transport& transport, int64_t bytes, absl::Time deadline,
+                                        std::optional<PeerFailure>& failure) override {
+    return AllocatePrivate(transport, bytes, deadline, failure);
   }
   SharedPlace PlaceOf(const void* data, int64_t) const override {
     return {1, reinterpret_cast<uintptr_t>(data)};
