@@ -38,8 +38,7 @@ absl::StatusOr<SharedMemory> AllocatePrivate(Transport& transport, int64_t bytes
     std::memcpy(&lacks, notes[rank].data(), std::min(notes[rank].size(), sizeof(lacks)));
     if (lacks == 0) continue;
     return absl::ResourceExhaustedError(absl::StrCat("rank ", rank, ": cannot allocate ",
-                                                     (lacks + kMiB - 1) / kMiB,
-                                                     " MiB of memory"));
+                                                     (lacks + kMiB - 1) / kMiB, " MiB of memory"));
   }
   return SharedMemory(std::move(memory), bytes);
 }
