@@ -14,10 +14,10 @@
 
 namespace plinth::comm {
 
-// kDeadlineExceeded, kUnavailable or kAborted, as communicator.h describes. `arriving`: the ranks
-// were still to come to the call, rather than to finish it. `timeout` is what was waited. `group`
-// gives its name and its ranks' names, which are their own numbers without it. `more` ends the
-// line: "; its last call was barrier #16".
+// kDeadlineExceeded, kUnavailable or kAborted, as communicator.h describes; kFailedPrecondition for
+// a rank that is elsewhere. `arriving`: the ranks were still to come to the call, rather than to
+// finish it. `timeout` is what was waited. `group` gives its name and its ranks' names, which are
+// their own numbers without it. `more` ends the line: "; its last call was barrier #16".
 absl::Status Verdict(const PeerFailure& failure, const Fingerprint& print, bool arriving,
                      absl::Duration timeout, const GroupInfo* group = nullptr,
                      std::string_view more = {});

@@ -28,6 +28,7 @@ using ::plinth::comm::testing::RunThreads;
 using ::plinth::testing::StatusIs;
 using ::testing::AllOf;
 using ::testing::Each;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
@@ -182,6 +183,51 @@ TEST(Communicator, DestructionEndsWhatIsOutstanding) {
     return values[comm.rank()] == 2 ? "" : "not waited for";
   };
   EXPECT_THAT(RunThreads(2, kTimeout, body), Each(IsEmpty()));
+}
+
+// Names what it is told of a group, in order.
+class GroupLife final : public CallObserver {
+ public:
+  uint32_t GroupFormed(const GroupInfo&) override { return Add("formed"); }
+  void GroupLeaving(uint32_t) override { Add("leaving"); }
+  void GroupEnded(uint32_t) override { Add("ended"); }
+  uint64_t Queued(uint32_t, const CollectiveCall&) override { return 0; }
+  void Started(uint64_t, uint64_t) override {}
+  void Arrived(uint64_t) override {}
+  void Finished(uint64_t, const absl::Status&, int64_t, int64_t) override { Add("finished"); }
+
+  std::vector<std::string> events() {
+    std::lock_guard lock(mutex_);
+    return events_;
+  }
+
+ private:
+  uint32_t Add(const char* event) {
+    std::lock_guard lock(mutex_);
+    events_.push_back(event);
+    return 0;
+  }
+  std::mutex mutex_;  // guards what follows
+  std::vector<std::string> events_;
+};
+
+// A call that was made before runs on, so its end comes between the two.
+TEST(Communicator, ObserversHearWhenARankBeginsToLeave) {
+  std::vector<std::unique_ptr<Transport>> ends = ConnectMem(2);
+  const auto life = std::make_shared<GroupLife>();
+  GroupOptions options;
+  options.timeout = kTimeout;
+  options.observer = life;
+  auto leaving = std::make_unique<Communicator>(std::move(ends[0]), std::move(options));
+  const std::unique_ptr<Work> work = leaving->BarrierAsync();
+  std::thread peer([&] {
+    Communicator comm(std::move(ends[1]), kTimeout);
+    while (life->events().size() < 2) absl::SleepFor(absl::Milliseconds(1));
+    EXPECT_OK(comm.Barrier());
+  });
+  leaving.reset();
+  peer.join();
+  EXPECT_THAT(life->events(), ElementsAre("formed", "leaving", "finished", "ended"));
 }
 
 TEST(Communicator, WrongArgumentsAreRefusedAndHarmNothing) {

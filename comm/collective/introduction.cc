@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -41,17 +42,24 @@ std::string_view ChoiceOf(const CommOptions& options) {
   return options.algorithm.empty() ? std::string_view("auto") : options.algorithm;
 }
 
-// What follows the head, for people.
-struct Shown {
-  std::string choice;
+// What a note holds.
+struct Introduced {
+  Head head;
+  std::string choice;  // cut, for people
   std::string tables;
 };
 
-Shown ShownIn(const Head& head, std::span<const std::byte> note) {
+// Nothing when the note is too short to be one of ours.
+std::optional<Introduced> Read(std::span<const std::byte> note) {
+  Introduced it;
+  if (note.size() < sizeof(Head)) return std::nullopt;
+  std::memcpy(&it.head, note.data(), sizeof(Head));
   const std::string_view text(reinterpret_cast<const char*>(note.data()) + sizeof(Head),
                               note.size() - sizeof(Head));
-  const size_t cut = std::min<size_t>(head.choice_bytes, text.size());
-  return {std::string(text.substr(0, cut)), std::string(text.substr(cut))};
+  const size_t cut = std::min<size_t>(it.head.choice_bytes, text.size());
+  it.choice = text.substr(0, cut);
+  it.tables = text.substr(cut);
+  return it;
 }
 
 }  // namespace
@@ -69,30 +77,33 @@ absl::StatusOr<std::vector<uint64_t>> Introduce(const CommOptions& options, cons
   if (auto failure = transport.Announce(std::as_bytes(std::span(note)), notes, deadline)) {
     Fingerprint meeting;
     meeting.op = OpKind::kBarrier;
-    return Verdict(*failure, meeting, true, options.timeout);
+    const absl::Status status = Verdict(*failure, meeting, true, options.timeout);
+    // As in a call: the others repeat this line instead of blaming the rank that gave up first.
+    if (!absl::IsAborted(status)) transport.Abort(std::string(status.message()));
+    return status;
   }
-  std::vector<Head> heads(notes.size());
   std::vector<uint64_t> hosts;
+  std::optional<Introduced> first;
   for (size_t rank = 0; rank < notes.size(); ++rank) {
-    if (notes[rank].size() < sizeof(Head)) {
+    const std::optional<Introduced> it = Read(notes[rank]);
+    if (!it.has_value()) {
       return absl::FailedPreconditionError(
           absl::StrCat("rank ", rank, " introduced itself with ", notes[rank].size(),
                        " bytes, at least ", sizeof(Head), " expected: it is not of this version"));
     }
-    std::memcpy(&heads[rank], notes[rank].data(), sizeof(Head));
-    hosts.push_back(heads[rank].host);
-    const Shown theirs = ShownIn(heads[rank], notes[rank]), first = ShownIn(heads[0], notes[0]);
+    if (rank == 0) first = it;
+    hosts.push_back(it->head.host);
     const auto differ = [&](const char* what, const std::string& a, const std::string& b) {
       return absl::FailedPreconditionError(
           absl::StrCat(what, ": rank ", rank, " \"", a, "\", rank 0 \"", b, "\""));
     };
-    if (heads[rank].choice_hash != heads[0].choice_hash) {
+    if (it->head.choice_hash != first->head.choice_hash) {
       return differ("the ranks were told to use different algorithms (PLINTH_COMM_ALGORITHM)",
-                    theirs.choice, first.choice);
+                    it->choice, first->choice);
     }
-    if (heads[rank].tables_hash != heads[0].tables_hash) {
-      return differ("the ranks have different tables to choose by (PLINTH_COMM_TUNING)",
-                    theirs.tables, first.tables);
+    if (it->head.tables_hash != first->head.tables_hash) {
+      return differ("the ranks have different tables to choose by (PLINTH_COMM_TUNING)", it->tables,
+                    first->tables);
     }
   }
   return hosts;

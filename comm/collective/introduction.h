@@ -13,9 +13,10 @@
 
 namespace plinth::comm {
 
-// Called by every rank; returns GroupInfo::hosts. kFailedPrecondition, the same line on every rank,
-// when they were not given one choice of algorithms, or not the same tables to choose by: they
-// would wait for each other's messages.
+// Called by every rank; returns GroupInfo::hosts. A rank that does not come is named as at a
+// barrier, in one line that the finder's abort carries to the others. kFailedPrecondition, the same
+// line on every rank, when they were not given one choice of algorithms, or not the same tables to
+// choose by: they would wait for each other's messages.
 absl::StatusOr<std::vector<uint64_t>> Introduce(const CommOptions& options, const TableSet& tables,
                                                 Transport& transport, absl::Time deadline);
 
