@@ -1,3 +1,4 @@
+// How messages name several ranks.
 #ifndef PLINTH_COMM_CALL_RANK_LIST_H_
 #define PLINTH_COMM_CALL_RANK_LIST_H_
 

@@ -12,8 +12,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "plinth/comm/call/rank_list.h"
-#include "plinth/comm/doctor/median.h"
 #include "plinth/comm/transport/shm/process.h"
+#include "plinth/hardware/base/median.h"
 
 namespace plinth::comm {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "plinth/comm/doctor/median.h"
+#include "plinth/hardware/base/median.h"
 
 namespace plinth::comm {
 namespace {

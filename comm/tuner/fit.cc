@@ -6,6 +6,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "plinth/hardware/base/median.h"
 #include "plinth/hardware/base/status_macros.h"
 
 namespace plinth::comm {
@@ -62,12 +63,6 @@ Line Improved(const Line& line, std::span<const Sample> samples,
   }
   if (better.beta < 0) return {s_aa > 0 ? s_a / s_aa : 0, 0};
   return better;
-}
-
-double Median(std::vector<double> values) {
-  if (values.empty()) return 0;
-  std::nth_element(values.begin(), values.begin() + values.size() / 2, values.end());
-  return values[values.size() / 2];
 }
 
 // From the medians of the shortest and the longest fifth.

@@ -16,6 +16,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "plinth/config/model.pb.h"
+#include "plinth/hardware/base/median.h"
 #include "plinth/hardware/base/program.h"
 #include "plinth/hardware/base/progress_line.h"
 #include "plinth/hardware/base/status_macros.h"

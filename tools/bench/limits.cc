@@ -1,8 +1,5 @@
 #include "plinth/tools/bench/limits.h"
 
-#include <algorithm>
-
-#include "plinth/hardware/base/check.h"
 #include "plinth/hardware/base/status_macros.h"
 #include "plinth/hardware/perf/compute.h"
 
@@ -32,13 +29,6 @@ absl::StatusOr<double> LimitProbe::FmaGflops() {
                    perf::MeasureFmaPeak({.threads = threads_, .repetitions = kRepetitions}));
   disturbed_ |= result.disturbed > 0;
   return result.median_gflops;
-}
-
-double Median(std::vector<double> values) {
-  CHECK(!values.empty());
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
 }
 
 }  // namespace plinth::tools

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <memory>
 #include <utility>
-#include <vector>
 
 #include "absl/status/statusor.h"
 #include "plinth/hardware/perf/bandwidth.h"
@@ -34,9 +33,6 @@ class LimitProbe {
   std::unique_ptr<perf::MemoryProbe> memory_;
   bool disturbed_ = false;
 };
-
-// The lower middle of an even number. REQUIRES: not empty.
-double Median(std::vector<double> values);
 
 }  // namespace plinth::tools
 

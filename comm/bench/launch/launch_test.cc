@@ -52,7 +52,7 @@ TEST(Launch, RanksKnowTheirPlace) {
 
 TEST(Launch, SaysOnceWhatAllRanksSay) {
   EXPECT_THAT(Spawn([](const CommOptions&) { return absl::InvalidArgumentError("no\nsuch ring"); }),
-              StatusIs(absl::StatusCode::kInvalidArgument, "no such ring"));
+              StatusIs(absl::StatusCode::kInvalidArgument, "no\\nsuch ring"));
   // What another rank repeats is told by the one that found it, whichever comes first.
   EXPECT_THAT(
       Spawn([](const CommOptions& o) {

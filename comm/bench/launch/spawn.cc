@@ -22,6 +22,7 @@
 #include "absl/time/time.h"
 #include "plinth/comm/bench/launch/launch.h"
 #include "plinth/comm/net/socket.h"
+#include "plinth/hardware/base/one_line.h"
 #include "plinth/hardware/base/status_macros.h"
 
 namespace plinth::comm {
@@ -47,9 +48,9 @@ absl::StatusOr<Pipe> MakePipe() {
 }
 
 void Report(const Fd& pipe, const absl::Status& status) {
-  std::string line(status.message());
-  std::replace(line.begin(), line.end(), '\n', ' ');
-  line = absl::StrCat(static_cast<int>(status.code()), " ", line.substr(0, PIPE_BUF - 16), "\n");
+  const std::string text = OneLine(std::string(status.message()));
+  const std::string line =
+      absl::StrCat(static_cast<int>(status.code()), " ", text.substr(0, PIPE_BUF - 16), "\n");
   // When it cannot be told the exit code still is.
   if (write(pipe.get(), line.data(), line.size()) < 0) std::perror("bench");
 }

@@ -18,6 +18,7 @@
 #include "plinth/comm/transport/shm/connect.h"
 #include "plinth/comm/transport/tcp/connect.h"
 #include "plinth/comm/tuner/fit.h"
+#include "plinth/hardware/base/median.h"
 #include "plinth/hardware/base/status_macros.h"
 #include "plinth/hardware/tensor/dtype.h"
 
@@ -33,11 +34,6 @@ constexpr absl::Duration kTimeout = absl::Seconds(60);
 
 double MicrosSince(Clock::time_point start) {
   return std::chrono::duration<double, std::micro>(Clock::now() - start).count();
-}
-
-double Median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[(values.size() - 1) / 2];
 }
 
 // Microseconds of one exchange in which both ranks send and receive `bytes`.
