@@ -170,7 +170,7 @@ class Group {
   void NoteEnd(int rank) {
     const int status = *ranks_[rank]->wait_status();
     const int code = ShellCode(status);
-    if (WIFSIGNALED(status)) signalled_ = true;
+    if (WIFSIGNALED(status) && !Sent(WTERMSIG(status))) signalled_ = true;
     if (code == 0 || failed_) return;
     failed_ = true;
     result_.exit_code = code;
@@ -179,8 +179,14 @@ class Group {
     if (!stopping_) Stop(SIGTERM);
   }
 
+  // Whether this launcher has sent the ranks such a signal.
+  bool Sent(int signal) const {
+    return (stopping_ && signal == stop_sent_) || (killed_ && signal == SIGKILL);
+  }
+
   void Stop(int signal) {
     stopping_ = true;
+    stop_sent_ = signal;
     kill_at_ = absl::Now() + job_.grace;
     for (auto& rank : ranks_) rank->Signal(signal);
   }
@@ -190,7 +196,9 @@ class Group {
   std::vector<std::unique_ptr<RankProcess>> ranks_;
   GroupResult result_;
   ProgramErrors errors_;
-  bool failed_ = false, stopping_ = false, killed_ = false, signalled_ = false;
+  bool failed_ = false, stopping_ = false, killed_ = false;
+  int stop_sent_ = 0;       // by which the ranks were asked to stop
+  bool signalled_ = false;  // a rank was ended by a signal of somebody else
   absl::Time kill_at_;
 };
 

@@ -17,7 +17,8 @@ struct GroupResult {
   int exit_code = 0;
   int restarts = 0;
   std::string verdict;  // "rank 1 was killed by SIGKILL (9)", for people; empty on success
-  // A rank that failed has said why in a line "<program>: ..." on stderr, and no signal ended any.
+  // A rank that failed has said why in a line "<program>: ..." on stderr, and no signal ended any,
+  // but those that the launcher sent to end the group.
   bool explained = false;
 };
 

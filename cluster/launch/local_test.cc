@@ -9,6 +9,7 @@
 #include <sstream>
 #include <thread>
 
+#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "gtest/gtest.h"
 #include "plinth/hardware/base/status_matchers.h"
@@ -97,6 +98,19 @@ TEST_F(RunLocalTest, AnErrorOfAllRanksIsSaidOnce) {
                                 stop_));
   EXPECT_EQ(stopped.exit_code, 4);
   EXPECT_FALSE(stopped.explained);
+  // That the launcher ends the others is no news; that somebody else kills one is.
+  for (const bool by_us : {true, false}) {
+    const char* rank_1 = by_us ? ":" : "trap 'kill -KILL $$' TERM";
+    ASSERT_OK_AND_ASSIGN(
+        const GroupResult ended,
+        RunLocal(Shell(absl::StrCat("if [ $RANK = 0 ]; then while [ ! -e t1 ]; do sleep 0.01; done;"
+                                    " echo sh: no data >&2; exit 4; fi; ",
+                                    rank_1, "; touch t1; while :; do sleep 0.01; done"),
+                       2),
+                 stop_));
+    EXPECT_EQ(ended.exit_code, 4);
+    EXPECT_EQ(ended.explained, by_us);
+  }
   ASSERT_OK_AND_ASSIGN(const GroupResult killed,
                        RunLocal(Shell("echo sh: x >&2; kill -KILL $$", 1), stop_));
   EXPECT_FALSE(killed.explained);  // that it was killed is news

@@ -37,8 +37,8 @@ TEST(Introduction, RanksOfOneProcessShareAHost) {
   std::vector<std::thread> ranks;
   for (int rank = 0; rank < kRanks; ++rank) {
     ranks.emplace_back([&, rank] {
-      hosts[rank] = Introduce(OptionsOf(rank), TableSet(), *ends[rank],
-                              absl::Now() + absl::Seconds(20));
+      hosts[rank] =
+          Introduce(OptionsOf(rank), TableSet(), *ends[rank], absl::Now() + absl::Seconds(20));
     });
   }
   for (std::thread& rank : ranks) rank.join();
