@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
 # Each package depends only on packages to its left:
 #   config < hardware < {comm | storage} < {models | cluster} < infer < train < tools
-# (clang's layering_check finds headers that a target does not list; this finds arrows
-# that point the wrong way.) tools/build and third_party are open to all.
+# tools/build and third_party are open to all. What a file includes, its target lists: includes.py.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -32,4 +31,5 @@ for package in "${!allowed[@]}"; do
     failures=$((failures + 1))
   done
 done
+bazel query --noshow_progress --output=xml 'kind(rule, //...)' | tools/lint/includes.py
 [ "$failures" -eq 0 ]
