@@ -104,22 +104,11 @@ std::string Doing(pid_t pid, const std::string& records) {
   return places.empty() ? "in no group that it recorded" : absl::StrJoin(places, "; ");
 }
 
-RankOutcome Finish(int rank, const Child& child, absl::Time deadline, absl::Duration patience,
-                   const std::string& records) {
-  RankOutcome outcome;
-  int status = 0;
-  if (!ReadReport(child.reports.get(), deadline, outcome.report) ||
-      !Reap(child.pid, deadline, status)) {
-    absl::StrAppend(&outcome.report, "rank ", rank, " has not ended within ",
-                    absl::FormatDuration(patience), ": it is ", Doing(child.pid, records));
-    kill(child.pid, SIGKILL);
-    CHECK(Reap(child.pid, absl::Now() + kDeath, status)) << "cannot kill " << child.pid;
-  }
+void Conclude(int status, RankOutcome& outcome) {
   if (WIFSIGNALED(status)) outcome.signal = WTERMSIG(status);
   if (WIFEXITED(status) && WEXITSTATUS(status) != 0) {
     outcome.report += "exit code " + std::to_string(WEXITSTATUS(status));
   }
-  return outcome;
 }
 
 // The calls that a rank between threads is in.
@@ -235,10 +224,26 @@ std::vector<RankOutcome> RunProcesses(int size, const std::function<std::string(
   const absl::Time deadline = absl::Now() + patience;
   std::vector<Child> children;
   for (int rank = 0; rank < size; ++rank) children.push_back(Start(rank, body, records));
-  std::vector<RankOutcome> outcomes;
+  std::vector<RankOutcome> outcomes(size);
+  std::vector<int> statuses(size);
+  std::vector<int> hanging;
   for (int rank = 0; rank < size; ++rank) {
-    outcomes.push_back(Finish(rank, children[rank], deadline, patience, records));
+    const Child& child = children[rank];
+    const bool ended = ReadReport(child.reports.get(), deadline, outcomes[rank].report) &&
+                       Reap(child.pid, deadline, statuses[rank]);
+    if (!ended) hanging.push_back(rank);
   }
+  // Of all before the first is killed: ranks that see another die end by themselves.
+  for (const int rank : hanging) {
+    absl::StrAppend(&outcomes[rank].report, "rank ", rank, " has not ended within ",
+                    absl::FormatDuration(patience), ": it is ", Doing(children[rank].pid, records));
+  }
+  for (const int rank : hanging) kill(children[rank].pid, SIGKILL);
+  for (const int rank : hanging) {
+    CHECK(Reap(children[rank].pid, absl::Now() + kDeath, statuses[rank]))
+        << "cannot kill " << children[rank].pid;
+  }
+  for (int rank = 0; rank < size; ++rank) Conclude(statuses[rank], outcomes[rank]);
   std::filesystem::remove_all(records);
   return outcomes;
 }
